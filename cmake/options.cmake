@@ -1,0 +1,13 @@
+option(BUILD_SHARED_LIBS "Build liblockstep as a shared library" OFF)
+option(LOCKSTEP_BUILD_APPS "Build lockstep-run and lockstep-train" ${PROJECT_IS_TOP_LEVEL})
+option(LOCKSTEP_BUILD_TESTS "Build the test suite" ${PROJECT_IS_TOP_LEVEL})
+option(LOCKSTEP_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(LOCKSTEP_WITH_ONEDNN "Use oneDNN for matmul, convolution and pooling; OFF: Eigen does it all" ON)
+option(LOCKSTEP_WITH_OPENMP "Threads inside one rank; OFF: every rank computes on one thread" ON)
+option(LOCKSTEP_WARNINGS_AS_ERRORS "Treat compiler warnings as errors" ${PROJECT_IS_TOP_LEVEL})
+set(LOCKSTEP_SANITIZE "" CACHE STRING "address, thread, or empty")
+set_property(CACHE LOCKSTEP_SANITIZE PROPERTY STRINGS "" address thread)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()

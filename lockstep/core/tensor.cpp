@@ -1,0 +1,143 @@
+#include "lockstep/core/tensor.h"
+
+#include "lockstep/core/check.h"
+#include "lockstep/core/dispatch.h"
+
+namespace lockstep {
+
+Tensor::Tensor(std::shared_ptr<Storage> storage, Shape shape, Strides strides,
+               std::int64_t offset, DType dtype)
+    : storage_(std::move(storage)),
+      shape_(shape),
+      strides_(strides),
+      offset_(offset),
+      dtype_(dtype) {}
+
+bool Tensor::is_contiguous(MemoryFormat format) const {
+  if (format == MemoryFormat::kChannelsLast && dim() != 4) return false;
+  const Strides wanted = contiguous_strides(shape_, format);
+  for (int i = 0; i < dim(); ++i) {
+    if (shape_[i] == 0) return true;
+    if (shape_[i] != 1 && strides_[i] != wanted[i]) return false;
+  }
+  return true;
+}
+
+MemoryFormat Tensor::suggested_format() const {
+  return !is_contiguous() && is_contiguous(MemoryFormat::kChannelsLast)
+             ? MemoryFormat::kChannelsLast
+             : MemoryFormat::kContiguous;
+}
+
+bool Tensor::is_dense() const {
+  std::int64_t expected = 1;
+  bool used[kMaxRank] = {};
+  for (int n = 0; n < dim(); ++n) {
+    int next = -1;
+    for (int i = 0; i < dim(); ++i) {
+      if (used[i]) continue;
+      if (shape_[i] == 0) return true;
+      if (shape_[i] == 1 || strides_[i] == expected) {
+        next = i;
+        break;
+      }
+    }
+    if (next < 0) return false;
+    used[next] = true;
+    expected *= shape_[next];
+  }
+  return true;
+}
+
+void Tensor::wrong_dtype(DType wanted) const {
+  if (!defined()) throw Error("data: the tensor is undefined");
+  throw Error(fmt::format("data: asked for {} elements of a {} tensor {}", wanted, dtype_, shape_));
+}
+
+double Tensor::item_as_double() const {
+  LOCKSTEP_CHECK(defined() && numel() == 1, "item: expected a tensor with one element but got {}",
+                 defined() ? shape_.str() : "an undefined tensor");
+  return visit_dtype(dtype_, [&]<class T>() { return static_cast<double>(*data<T>()); });
+}
+
+Tensor empty(const Shape& shape, const TensorOptions& options) {
+  for (std::int64_t d : shape)
+    LOCKSTEP_CHECK(d >= 0, "empty: a dimension of shape {} is negative", shape);
+  std::size_t bytes = 0;
+  LOCKSTEP_CHECK_AS(OutOfMemoryError,
+                    !__builtin_mul_overflow(static_cast<std::size_t>(shape.numel()),
+                                            dtype_size(options.dtype), &bytes),
+                    "out of memory: shape {} of {} does not fit 64 bits of bytes", shape,
+                    options.dtype);
+  const MemoryFormat format =
+      shape.rank() == 4 ? options.format : MemoryFormat::kContiguous;
+  return {std::make_shared<Storage>(bytes, options.device), shape,
+          contiguous_strides(shape, format), 0, options.dtype};
+}
+
+Tensor empty_like(const Tensor& like) { return empty_like(like, like.dtype()); }
+
+Tensor empty_like(const Tensor& like, DType dtype) {
+  if (!like.is_dense()) return empty(like.shape(), {dtype, like.device()});
+  const std::size_t bytes = static_cast<std::size_t>(like.numel()) * dtype_size(dtype);
+  return {std::make_shared<Storage>(bytes, like.device()), like.shape(), like.strides(), 0, dtype};
+}
+
+Tensor zeros(const Shape& shape, const TensorOptions& options) {
+  Tensor out = empty(shape, options);
+  zero_(out);
+  return out;
+}
+
+Tensor zeros_like(const Tensor& like) {
+  Tensor out = empty_like(like);
+  zero_(out);
+  return out;
+}
+
+Tensor ones(const Shape& shape, const TensorOptions& options) { return full(shape, 1, options); }
+
+Tensor full(const Shape& shape, double value, const TensorOptions& options) {
+  Tensor out = empty(shape, options);
+  visit_dtype(options.dtype, [&]<class T>() {
+    std::fill_n(out.data<T>(), out.numel(), static_cast<T>(value));
+  });
+  return out;
+}
+
+Tensor arange(std::int64_t n, std::int64_t start) {
+  LOCKSTEP_CHECK(n >= 0, "arange: expected a count of at least 0 but got {}", n);
+  Tensor out = empty({n}, {.dtype = kI64});
+  std::int64_t* p = out.data<std::int64_t>();
+  for (std::int64_t i = 0; i < n; ++i) p[i] = start + i;
+  return out;
+}
+
+template <class T>
+Tensor tensor(std::span<const T> values, const Shape& shape) {
+  LOCKSTEP_CHECK(static_cast<std::int64_t>(values.size()) == shape.numel(),
+                 "tensor: {} values given for shape {}, which has {}", values.size(), shape,
+                 shape.numel());
+  Tensor out = empty(shape, {.dtype = kDTypeOf<T>});
+  std::copy(values.begin(), values.end(), out.data<T>());
+  return out;
+}
+
+template Tensor tensor(std::span<const float>, const Shape&);
+template Tensor tensor(std::span<const double>, const Shape&);
+template Tensor tensor(std::span<const Half>, const Shape&);
+template Tensor tensor(std::span<const BFloat16>, const Shape&);
+template Tensor tensor(std::span<const std::int32_t>, const Shape&);
+template Tensor tensor(std::span<const std::int64_t>, const Shape&);
+template Tensor tensor(std::span<const std::uint8_t>, const Shape&);
+
+Tensor from_blob(void* data, const Shape& shape, DType dtype,
+                 std::function<void(void*)> deleter) {
+  const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * dtype_size(dtype);
+  LOCKSTEP_CHECK(data || bytes == 0, "from_blob: null data for shape {}", shape);
+  if (!deleter) deleter = [](void*) {};
+  return {std::make_shared<Storage>(data, bytes, std::move(deleter)), shape,
+          contiguous_strides(shape), 0, dtype};
+}
+
+}  // namespace lockstep
