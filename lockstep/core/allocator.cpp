@@ -89,11 +89,11 @@ struct CpuAllocator::State {
     for (int c = 1; c <= kSmallClasses; ++c) {
       if (small[c].empty()) continue;
       const int within = (c - 1) % kStepsPerDoubling;
-      const std::size_t capacity =
-          c <= kStepsPerDoubling
-              ? c * kAlignment
-              : ((std::size_t{kStepsPerDoubling} + within + 1) << ((c - 1) / kStepsPerDoubling - 1)) *
-                    kAlignment;
+      const std::size_t capacity = c <= kStepsPerDoubling
+                                       ? c * kAlignment
+                                       : ((std::size_t{kStepsPerDoubling} + within + 1)
+                                          << ((c - 1) / kStepsPerDoubling - 1)) *
+                                             kAlignment;
       for (void* p : small[c]) release({p, capacity});
       small[c].clear();
     }
@@ -116,8 +116,7 @@ CpuAllocator::Block CpuAllocator::allocate(std::size_t bytes) {
   LOCKSTEP_CHECK_AS(OutOfMemoryError, bytes < (std::size_t{1} << 62),
                     "out of memory: {} bytes requested, more than any address space", bytes);
   SizeClass wanted = size_class(bytes);
-  if (wanted.capacity >= kLargeBytes)
-    wanted.capacity = (wanted.capacity + 4095) / 4096 * 4096;
+  if (wanted.capacity >= kLargeBytes) wanted.capacity = (wanted.capacity + 4095) / 4096 * 4096;
   std::lock_guard lock(state_->mutex);
   AllocatorStats& stats = state_->stats;
   ++stats.allocations;

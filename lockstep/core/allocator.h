@@ -9,11 +9,11 @@ namespace lockstep {
 
 // Bytes unless said otherwise.
 struct AllocatorStats {
-  std::uint64_t live = 0;         // asked for and not yet freed, rounded up to block sizes
-  std::uint64_t peak_live = 0;    // largest `live` since the start or reset_peak()
-  std::uint64_t reserved = 0;     // held from the system: live and cached
+  std::uint64_t live = 0;       // asked for and not yet freed, rounded up to block sizes
+  std::uint64_t peak_live = 0;  // largest `live` since the start or reset_peak()
+  std::uint64_t reserved = 0;   // held from the system: live and cached
   std::uint64_t peak_reserved = 0;
-  std::uint64_t allocations = 0;  // calls of allocate
+  std::uint64_t allocations = 0;         // calls of allocate
   std::uint64_t system_allocations = 0;  // those that had to ask the system
 };
 

@@ -26,15 +26,15 @@ struct fmt::formatter<lockstep::DType> : fmt::formatter<std::string_view> {
 };
 
 // Throws lockstep::Error with the formatted message unless the condition holds.
-#define LOCKSTEP_CHECK(condition, ...)                           \
-  do {                                                           \
-    if (!(condition)) [[unlikely]]                               \
-      throw ::lockstep::Error(::fmt::format(__VA_ARGS__));       \
+#define LOCKSTEP_CHECK(condition, ...)                     \
+  do {                                                     \
+    if (!(condition)) [[unlikely]]                         \
+      throw ::lockstep::Error(::fmt::format(__VA_ARGS__)); \
   } while (false)
 
 // The same with the exception's type as first argument.
-#define LOCKSTEP_CHECK_AS(ErrorType, condition, ...)             \
-  do {                                                           \
-    if (!(condition)) [[unlikely]]                               \
-      throw ErrorType(::fmt::format(__VA_ARGS__));               \
+#define LOCKSTEP_CHECK_AS(ErrorType, condition, ...) \
+  do {                                               \
+    if (!(condition)) [[unlikely]]                   \
+      throw ErrorType(::fmt::format(__VA_ARGS__));   \
   } while (false)

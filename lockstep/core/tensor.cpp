@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-Tensor::Tensor(std::shared_ptr<Storage> storage, Shape shape, Strides strides,
-               std::int64_t offset, DType dtype)
+Tensor::Tensor(std::shared_ptr<Storage> storage, Shape shape, Strides strides, std::int64_t offset,
+               DType dtype)
     : storage_(std::move(storage)),
       shape_(shape),
       strides_(strides),
@@ -69,8 +69,7 @@ Tensor empty(const Shape& shape, const TensorOptions& options) {
                                             dtype_size(options.dtype), &bytes),
                     "out of memory: shape {} of {} does not fit 64 bits of bytes", shape,
                     options.dtype);
-  const MemoryFormat format =
-      shape.rank() == 4 ? options.format : MemoryFormat::kContiguous;
+  const MemoryFormat format = shape.rank() == 4 ? options.format : MemoryFormat::kContiguous;
   return {std::make_shared<Storage>(bytes, options.device), shape,
           contiguous_strides(shape, format), 0, options.dtype};
 }
@@ -99,9 +98,8 @@ Tensor ones(const Shape& shape, const TensorOptions& options) { return full(shap
 
 Tensor full(const Shape& shape, double value, const TensorOptions& options) {
   Tensor out = empty(shape, options);
-  visit_dtype(options.dtype, [&]<class T>() {
-    std::fill_n(out.data<T>(), out.numel(), static_cast<T>(value));
-  });
+  visit_dtype(options.dtype,
+              [&]<class T>() { std::fill_n(out.data<T>(), out.numel(), static_cast<T>(value)); });
   return out;
 }
 
@@ -131,8 +129,7 @@ template Tensor tensor(std::span<const std::int32_t>, const Shape&);
 template Tensor tensor(std::span<const std::int64_t>, const Shape&);
 template Tensor tensor(std::span<const std::uint8_t>, const Shape&);
 
-Tensor from_blob(void* data, const Shape& shape, DType dtype,
-                 std::function<void(void*)> deleter) {
+Tensor from_blob(void* data, const Shape& shape, DType dtype, std::function<void(void*)> deleter) {
   const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * dtype_size(dtype);
   LOCKSTEP_CHECK(data || bytes == 0, "from_blob: null data for shape {}", shape);
   if (!deleter) deleter = [](void*) {};

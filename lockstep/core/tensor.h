@@ -34,9 +34,7 @@ class Tensor {
   DType dtype() const { return dtype_; }
   Device device() const { return storage_ ? storage_->device() : lockstep::kCpu; }
   int dim() const { return shape_.rank(); }
-  std::int64_t size(std::int64_t axis) const {
-    return shape_[normalize_axis(axis, dim(), "size")];
-  }
+  std::int64_t size(std::int64_t axis) const { return shape_[normalize_axis(axis, dim(), "size")]; }
   std::int64_t numel() const { return shape_.numel(); }
   std::size_t itemsize() const { return dtype_size(dtype_); }
   std::size_t nbytes() const { return static_cast<std::size_t>(numel()) * itemsize(); }

@@ -40,8 +40,7 @@ bool view_strides(const Tensor& x, const Shape& shape, Strides* out) {
   std::int64_t step = x.strides().back();
   for (int i = x.dim() - 1; i >= 0; --i) {
     run *= x.shape()[i];
-    const bool run_ends =
-        i == 0 || (x.shape()[i - 1] != 1 && x.strides()[i - 1] != run * step);
+    const bool run_ends = i == 0 || (x.shape()[i - 1] != 1 && x.strides()[i - 1] != run * step);
     if (!run_ends) continue;
     std::int64_t covered = 1;
     while (target >= 0 && (covered < run || shape[target] == 1)) {
@@ -163,8 +162,8 @@ Tensor Tensor::expand(const Shape& shape) const {
 }
 
 Tensor Tensor::as_strided(const Shape& shape, const Strides& strides, std::int64_t offset) const {
-  LOCKSTEP_CHECK(shape.rank() == strides.rank(), "as_strided: shape {} and strides {} differ in rank",
-                 shape, strides);
+  LOCKSTEP_CHECK(shape.rank() == strides.rank(),
+                 "as_strided: shape {} and strides {} differ in rank", shape, strides);
   std::int64_t low = offset, high = offset;
   for (int i = 0; i < shape.rank(); ++i) {
     const std::int64_t reach = std::max<std::int64_t>(shape[i] - 1, 0) * strides[i];
@@ -172,8 +171,8 @@ Tensor Tensor::as_strided(const Shape& shape, const Strides& strides, std::int64
   }
   const auto elements = static_cast<std::int64_t>(storage_->bytes() / itemsize());
   LOCKSTEP_CHECK(shape.numel() == 0 || (low >= 0 && high < elements),
-                 "as_strided: shape {}, strides {}, offset {} leave a storage of {} elements", shape,
-                 strides, offset, elements);
+                 "as_strided: shape {}, strides {}, offset {} leave a storage of {} elements",
+                 shape, strides, offset, elements);
   return {storage_, shape, strides, offset, dtype_};
 }
 
