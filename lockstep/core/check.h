@@ -11,17 +11,20 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/shape.h"
 
+// Neither takes a format specification.
 template <>
-struct fmt::formatter<lockstep::Shape> : fmt::formatter<std::string_view> {
+struct fmt::formatter<lockstep::Shape> {
+  constexpr auto parse(fmt::format_parse_context& ctx) { return ctx.begin(); }
   auto format(const lockstep::Shape& shape, fmt::format_context& ctx) const {
-    return fmt::formatter<std::string_view>::format(shape.str(), ctx);
+    return fmt::format_to(ctx.out(), "{}", shape.str());
   }
 };
 
 template <>
-struct fmt::formatter<lockstep::DType> : fmt::formatter<std::string_view> {
+struct fmt::formatter<lockstep::DType> {
+  constexpr auto parse(fmt::format_parse_context& ctx) { return ctx.begin(); }
   auto format(lockstep::DType dtype, fmt::format_context& ctx) const {
-    return fmt::formatter<std::string_view>::format(lockstep::dtype_name(dtype), ctx);
+    return fmt::format_to(ctx.out(), "{}", lockstep::dtype_name(dtype));
   }
 };
 
