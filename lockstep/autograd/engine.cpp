@@ -49,6 +49,22 @@ Tasks count_users(std::span<const BackwardRoot> roots) {
   return tasks;
 }
 
+using Callbacks = std::vector<std::function<void()>>;
+
+// Those of the innermost pass that runs on this thread.
+thread_local Callbacks* pass_callbacks = nullptr;
+
+class PassScope {
+ public:
+  PassScope() : before_(pass_callbacks) { pass_callbacks = &callbacks; }
+  ~PassScope() { pass_callbacks = before_; }
+
+  Callbacks callbacks;
+
+ private:
+  Callbacks* before_;
+};
+
 bool runs_later(const Node* a, const Node* b) { return a->sequence() < b->sequence(); }
 
 void run_node(Node& node, const Tensor& gradient, Gradients& dx) {
@@ -64,6 +80,7 @@ void run_node(Node& node, const Tensor& gradient, Gradients& dx) {
 void run_backward(std::span<const BackwardRoot> roots, bool retain_graph,
                   std::span<const GradientCapture> captures) {
   NoGradGuard no_grad;
+  PassScope pass;
   Tasks tasks = count_users(roots);
   std::vector<Node*> ready;
   for (const BackwardRoot& root : roots) {
@@ -101,6 +118,15 @@ void run_backward(std::span<const BackwardRoot> roots, bool retain_graph,
     }
     if (!retain_graph) node->release();
   }
+  for (std::size_t i = 0; i < pass.callbacks.size(); ++i) {
+    const std::function<void()> callback = pass.callbacks[i];  // may queue others
+    callback();
+  }
+}
+
+void run_after_backward(std::function<void()> callback) {
+  LOCKSTEP_CHECK(pass_callbacks, "run_after_backward: no backward pass runs on this thread");
+  pass_callbacks->push_back(std::move(callback));
 }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 // The backward pass: one topological walk from the roots to the leaves, on the calling thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -27,5 +28,9 @@ struct GradientCapture {
 // retain_graph, each node drops what it saved as soon as it has run.
 void run_backward(std::span<const BackwardRoot> roots, bool retain_graph,
                   std::span<const GradientCapture> captures = {});
+
+// To be called inside a backward pass (by a hook): `callback` runs on the same thread once the pass
+// is through, not if it throws. Throws Error outside of a pass.
+void run_after_backward(std::function<void()> callback);
 
 }  // namespace lockstep
