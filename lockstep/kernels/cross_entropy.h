@@ -27,7 +27,7 @@ CrossEntropy cross_entropy_forward(const Tensor& logits, const Tensor& target,
 // ignored rows; g = dloss for kSum, dloss / total_weight for kMean, the row's dloss for kNone. New
 // tensor (=) with the layout of logits.
 Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& target,
-                              const CrossEntropy& result, const ClassLossOptions& options);
+                              const Tensor& row_stats, const ClassLossOptions& options);
 
 // Number of targets that are not ignore_index: the weight of a rank's mean loss where ranks or
 // micro-batches hold unequal numbers of them.

@@ -82,7 +82,7 @@ CrossEntropy cross_entropy_forward(const Tensor& logits, const Tensor& target,
 }
 
 Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& target,
-                              const CrossEntropy& result, const ClassLossOptions& options) {
+                              const Tensor& row_stats, const ClassLossOptions& options) {
   const ClassTargets t = check_targets(logits, target, options, "cross_entropy");
   const std::vector<double> g =
       row_gradients(dloss, t, options.reduction, "cross_entropy backward");
@@ -93,7 +93,7 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
   const double weights = sum_of_weights(t);
   visit_floating(x.dtype(), "cross_entropy", [&]<class T>() {
     using A = Accumulator<T>;
-    const A* stats = result.row_stats.template data<A>();
+    const A* stats = row_stats.data<A>();
     parallel_for(t.rows, row_grain(t.classes), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
         const T* from = x.data<T>() + r * t.classes;
