@@ -1,10 +1,10 @@
 #include "lockstep/core/safetensors.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "lockstep/core/atomic_file.h"
+#include "lockstep/core/byte_order.h"
 #include "lockstep/core/check.h"
 #include "lockstep/core/file_reader.h"
 #include "lockstep/core/safetensors_header.h"
@@ -12,18 +12,8 @@
 namespace lockstep {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the format is little-endian");
-
 constexpr std::uint64_t kPrefix = 8;               // the header's length
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // as in the reference implementation
-
-void check_bools(const FileReader& file, std::uint64_t offset, const Tensor& tensor) {
-  const auto* bytes = static_cast<const std::uint8_t*>(tensor.data());
-  for (std::int64_t i = 0; i < tensor.numel(); ++i)
-    if (bytes[i] > 1)
-      file.damaged(offset + static_cast<std::uint64_t>(i),
-                   fmt::format("a BOOL is {}, neither 0 nor 1", bytes[i]));
-}
 
 }  // namespace
 

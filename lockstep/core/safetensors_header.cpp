@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "lockstep/core/byte_order.h"
 #include "lockstep/core/check.h"
 
 namespace lockstep {
@@ -195,15 +197,10 @@ class HeaderParser : public nlohmann::json_sax<json> {
 };
 
 std::uint64_t bytes_of(const SafetensorsEntry& entry) {
-  // Empty axes count as 1 here, so that strides cannot overflow either.
-  std::int64_t bytes = static_cast<std::int64_t>(dtype_size(entry.dtype));
-  bool none = false;
-  for (const std::int64_t size : entry.shape) {
-    none = none || size == 0;
-    LOCKSTEP_CHECK(!__builtin_mul_overflow(bytes, std::max<std::int64_t>(size, 1), &bytes),
-                   "tensor {}: shape {} is too large", in_quotes(entry.name), entry.shape);
-  }
-  return none ? 0 : static_cast<std::uint64_t>(bytes);
+  const std::optional<std::uint64_t> bytes = checked_bytes(entry.shape, entry.dtype);
+  LOCKSTEP_CHECK(bytes.has_value(), "tensor {}: shape {} is too large", in_quotes(entry.name),
+                 entry.shape);
+  return *bytes;
 }
 
 // Ranges must fill the data area without gap or overlap, as the format demands.
