@@ -1,0 +1,81 @@
+#include "lockstep/dist/work_queue.h"
+
+#include <csignal>
+#include <utility>
+
+#include "lockstep/core/check.h"
+
+namespace lockstep::dist {
+namespace {
+
+// A thread that takes no signals: those are for the threads of the program we live in.
+std::thread start_quiet_thread(std::function<void()> body) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread thread(std::move(body));
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return thread;
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+}
+
+}  // namespace
+
+void WorkQueue::push(std::function<void()> job) {
+  {
+    std::lock_guard lock(mutex_);
+    LOCKSTEP_CHECK(!finishing_, "process group: a call after its end");
+    if (!thread_.joinable()) thread_ = start_quiet_thread([this] { loop(); });
+    jobs_.push_back(std::move(job));
+  }
+  changed_.notify_one();
+}
+
+bool WorkQueue::claim() {
+  std::lock_guard lock(mutex_);
+  LOCKSTEP_CHECK(!finishing_, "process group: a call after its end");
+  if (busy_ || !jobs_.empty()) return false;
+  busy_ = true;
+  return true;
+}
+
+void WorkQueue::release() {
+  bool wake;
+  {
+    std::lock_guard lock(mutex_);
+    busy_ = false;
+    wake = !jobs_.empty() || finishing_;
+  }
+  if (wake) changed_.notify_one();
+}
+
+void WorkQueue::loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return !busy_ && (!jobs_.empty() || finishing_); });
+    if (jobs_.empty()) return;
+    std::function<void()> job = std::move(jobs_.front());
+    jobs_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    job();
+    job = nullptr;
+    lock.lock();
+    busy_ = false;
+  }
+}
+
+void WorkQueue::finish() {
+  {
+    std::lock_guard lock(mutex_);
+    finishing_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace lockstep::dist
