@@ -57,7 +57,8 @@ class Variable {
   void set_grad_buffer(Tensor buffer);
   const Tensor& grad_buffer() const;
 
-  // Gives a leaf another value of the same shape and dtype, e.g. a view of flat storage.
+  // Gives a leaf another value of the same shape, e.g. a view of flat storage. With another
+  // (floating) dtype the gradient and its buffer are dropped.
   void set_data(Tensor data);
 
   // Adds d(this)/d(leaf) to grad() of every leaf below. `gradient` is that of this variable, ones
