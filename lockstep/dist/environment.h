@@ -16,6 +16,7 @@ struct Environment {
   int group_rank = 0;  // the node's number
   std::string master_addr = "127.0.0.1";
   int master_port = 0;        // 0: no port was given
+  int port_span = 1;          // ports tried from master_port on; see open_store
   bool launched = false;      // a launcher's variables were there
   bool store_hosted = false;  // the launcher serves the store: rank 0 connects, as all others do
   std::string job_id;         // LOCKSTEP_JOB_ID; starts the names of shared-memory segments
