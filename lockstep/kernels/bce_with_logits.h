@@ -7,8 +7,9 @@ namespace lockstep::kernels {
 
 struct BceOptions {
   Reduction reduction = Reduction::kMean;
-  Tensor weight;      // undefined, or w, broadcast to x's shape
-  Tensor pos_weight;  // undefined, or q, broadcast to x's shape: the weight of positive targets
+  Tensor weight = {};  // undefined, or w, broadcast to x's shape
+  Tensor pos_weight =
+      {};  // undefined, or q, broadcast to x's shape: the weight of positive targets
 };
 
 // x and target t in [0, 1]: one shape and dtype (floating), any layouts; other shapes are an Error

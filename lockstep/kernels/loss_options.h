@@ -17,7 +17,7 @@ struct ClassLossOptions {
   Reduction reduction = Reduction::kMean;
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;  // in [0, 1]; cross_entropy only
-  Tensor weight;               // undefined, or one weight per class (C), floating
+  Tensor weight = {};          // undefined, or one weight per class (C), floating
 };
 
 }  // namespace lockstep
