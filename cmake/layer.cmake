@@ -14,7 +14,8 @@ function(lockstep_layer name)
 endfunction()
 
 # lockstep_test(<name> LAYER <layer> SOURCES ... [LABELS ...] [TIMEOUT seconds])
-# One GoogleTest program per folder of tests/; every case is a CTest test with the given labels.
+# One GoogleTest program per folder of tests/; every case is a CTest test with the given labels. The
+# targets <label>_tests and <folder>_tests build all programs of a label or folder.
 function(lockstep_test name)
   cmake_parse_arguments(ARG "" "LAYER;TIMEOUT" "SOURCES;LABELS;LINK" ${ARGN})
   if(NOT ARG_LABELS)
@@ -29,5 +30,12 @@ function(lockstep_test name)
                              LOCKSTEP_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE lockstep_${ARG_LAYER} lockstep_flags ${ARG_LINK} GTest::gtest
                         GTest::gtest_main)
+  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  foreach(group ${ARG_LABELS} ${folder})
+    if(NOT TARGET ${group}_tests)
+      add_custom_target(${group}_tests)
+    endif()
+    add_dependencies(${group}_tests ${name})
+  endforeach()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
 endfunction()
