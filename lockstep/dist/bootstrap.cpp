@@ -93,7 +93,8 @@ std::shared_ptr<Store> open_store(const Environment& environment, Duration timeo
   options.host = environment.master_addr;
   options.port = environment.master_port;
   options.port_span = environment.port_span;
-  options.token = environment.job_id;
+  // A launcher serves before the job has its name, on a port that is surely its own.
+  options.token = environment.store_hosted ? "" : environment.job_id;
   options.interface = environment.interface;
   options.timeout = timeout;
   options.serve = environment.rank == 0 && !environment.store_hosted;

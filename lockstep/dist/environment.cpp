@@ -1,5 +1,7 @@
 #include "lockstep/dist/environment.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -208,6 +210,14 @@ std::optional<std::string> environment_variable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   if (value == nullptr) return std::nullopt;
   return std::string(value);
+}
+
+std::vector<std::string> environment_block() {
+  std::vector<std::string> block;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    block.emplace_back(*entry);
+  }
+  return block;
 }
 
 }  // namespace lockstep::dist

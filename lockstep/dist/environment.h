@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace lockstep::dist {
 
@@ -35,7 +36,10 @@ Environment read_environment();
 using VariableLookup = std::function<std::optional<std::string>(const std::string& name)>;
 Environment read_environment(const VariableLookup& lookup);
 
-// One variable of this process's environment, for the launcher.
+// One variable of this process's environment.
 std::optional<std::string> environment_variable(const std::string& name);
+
+// All of it as NAME=value, for the launcher to hand on.
+std::vector<std::string> environment_block();
 
 }  // namespace lockstep::dist
