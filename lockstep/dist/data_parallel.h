@@ -14,7 +14,7 @@ namespace lockstep::dist {
 
 struct DdpOptions {
   // Of a bucket; the first bucket has 1 MiB unless a cap is given here.
-  std::optional<double> bucket_cap_mb;
+  std::optional<double> bucket_cap_mb = std::nullopt;
   bool find_unused_parameters = false;
   // Rank 0's buffers (e.g. running statistics) go to all ranks with every synchronised training
   // step, beside its backward: after it they are the same everywhere, so evaluation needs no

@@ -19,7 +19,7 @@
 namespace lockstep::dist {
 
 struct ReducerOptions {
-  BucketCaps caps;
+  BucketCaps caps = {};
   // Looks through the graph of every forward for parameters that will get no gradient.
   bool find_unused_parameters = false;
   CommHook comm_hook = all_reduce_hook;
