@@ -35,8 +35,6 @@ void check_options(const RecipeOptions& o) {
                  o.loader_workers);
   LOCKSTEP_CHECK(o.save_every >= 0, "--save-every: expected at least 0 (0: off) but got {}",
                  o.save_every);
-  LOCKSTEP_CHECK(o.stop_after_steps >= 0, "--stop-after-steps: expected at least 0 but got {}",
-                 o.stop_after_steps);
 }
 
 }  // namespace lockstep::train

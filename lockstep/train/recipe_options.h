@@ -44,8 +44,6 @@ struct RecipeOptions {
   std::int64_t save_every = 0;
   // A checkpoint to go on from; empty: start anew.
   std::string resume;
-  // Ends after so many steps as if the machine had been switched off, for tests of resuming; 0: no.
-  std::int64_t stop_after_steps = 0;
 };
 
 // Throws Error naming the flag, the value and what is wanted.

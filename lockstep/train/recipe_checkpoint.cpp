@@ -1,0 +1,88 @@
+// What a run of the recipe saves and goes on from.
+#include "lockstep/core/check.h"
+#include "lockstep/core/generator.h"
+#include "lockstep/train/checkpoint.h"
+#include "lockstep/train/rank_state.h"
+#include "lockstep/train/recipe_run.h"
+
+namespace lockstep::train {
+namespace {
+
+// Choices that a resumed run must share with the saved one to go on with the same bits.
+std::string fingerprint(const RecipeOptions& o, std::int64_t examples) {
+  return fmt::format("batch_size {}, seed {}, recipe_compat {}, lookahead_k {}, {} examples",
+                     o.batch_size, o.seed, o.recipe_compat, o.lookahead_k, examples);
+}
+
+Tensor text_tensor(const std::string& text) {
+  return tensor(std::vector<std::uint8_t>(text.begin(), text.end()));
+}
+
+std::string tensor_text(const Tensor& t) {
+  const auto* p = t.data<std::uint8_t>();
+  return {p, p + t.numel()};
+}
+
+}  // namespace
+
+void RecipeRun::save_best() {
+  if (folder_.writes())
+    save_checkpoint(folder_.best_path(), model_->module().state_dict(),
+                    {model_->name(), /*weights_only=*/true});
+}
+
+void RecipeRun::save_last() {
+  const TensorMap generators = gather_rank_states(default_generator().state(), *group_);
+  // Totals are each rank's own until the epoch's end.
+  const double mine[3] = {epoch_totals_.loss_sum, static_cast<double>(epoch_totals_.correct),
+                          static_cast<double>(epoch_totals_.count)};
+  Tensor totals = empty({group_->size(), 3}, {.dtype = kF64});
+  group_->all_gather(dist::span_of(mine, 3), dist::span_of(totals))->wait();
+  if (!folder_.writes()) return;
+  TensorMap state;
+  insert_part(state, "model.", model_->module().state_dict());
+  insert_part(state, "optimizer.", optimizer_->state_dict());
+  insert_part(state, "rates.", rates_.state_dict());
+  insert_part(state, "generator.", generators);
+  TensorMap run;
+  const data::LoaderPosition position = train_loader_.position();
+  optim::put(run, "epoch", position.epoch);
+  optim::put(run, "batch", position.batch);
+  optim::put(run, "step", step_);
+  optim::put(run, "best_accuracy", best_accuracy_);
+  optim::put(run, "last_accuracy", last_accuracy_);
+  optim::put(run, "epochs_done", epochs_done_);
+  optim::put(run, "stopped_early", stopped_early_);
+  run["totals"] = totals;
+  run["fingerprint"] = text_tensor(fingerprint(options_, train_sampler_->size()));
+  insert_part(state, "run.", run);
+  save_checkpoint(folder_.last_path(), state, {model_->name()});
+}
+
+void RecipeRun::resume(const std::string& path) {
+  const TensorMap state = load_checkpoint(path, model_->name());
+  const TensorMap run = extract_part(state, "run.");
+  const std::string saved = tensor_text(run.at("fingerprint"));
+  const std::string mine = fingerprint(options_, train_sampler_->size());
+  LOCKSTEP_CHECK(saved == mine,
+                 "checkpoint {}: was written by a run with {}; this one has {}. A resumed run must "
+                 "go on as it began",
+                 path, saved, mine);
+  const Tensor generator =
+      rank_state_of(extract_part(state, "generator."), group_->rank(), group_->size());
+  model_->module().load_state_dict(extract_part(state, "model."));
+  optimizer_->load_state_dict(extract_part(state, "optimizer."));
+  rates_.load_state_dict(extract_part(state, "rates."));
+  default_generator().set_state(generator);
+  step_ = optim::get_integer(run, "step");
+  best_accuracy_ = optim::get_number(run, "best_accuracy");
+  last_accuracy_ = optim::get_number(run, "last_accuracy");
+  epochs_done_ = optim::get_integer(run, "epochs_done");
+  stopped_early_ = optim::get_flag(run, "stopped_early");
+  const Tensor totals = run.at("totals").select(0, group_->rank());
+  const auto* t = totals.data<double>();
+  epoch_totals_ = {t[0], static_cast<std::int64_t>(t[1]), static_cast<std::int64_t>(t[2])};
+  train_loader_.restore({optim::get_integer(run, "epoch"), optim::get_integer(run, "batch")});
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,236 @@
+#include "lockstep/train/recipe_run.h"
+
+#include <chrono>
+#include <exception>
+
+#include "lockstep/autograd/grad_mode.h"
+#include "lockstep/autograd/ops/cross_entropy.h"
+#include "lockstep/core/check.h"
+#include "lockstep/data/shard.h"
+#include "lockstep/optim/lookahead.h"
+#include "lockstep/optim/sgd.h"
+
+namespace lockstep::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+RecipeOptions checked(RecipeOptions options, const RecipeData& data, int world) {
+  check_options(options);
+  LOCKSTEP_CHECK(data.train && data.train->size() > 0, "training set: it is empty");
+  LOCKSTEP_CHECK(data.valid && data.valid->size() > 0, "validation set: it is empty");
+  data::check_enough_examples(data.train->size(), world);
+  return options;
+}
+
+std::shared_ptr<data::DistributedSampler> make_train_sampler(const RecipeOptions& o,
+                                                             const RecipeData& data, int rank,
+                                                             int world) {
+  data::DistributedSamplerOptions sampler;
+  // The published code leaves the sampler's own seed at its default.
+  sampler.seed = o.recipe_compat ? 0 : o.seed;
+  return std::make_shared<data::DistributedSampler>(data.train->size(), rank, world, sampler);
+}
+
+data::DataLoaderOptions loader_options(const RecipeOptions& o) {
+  data::DataLoaderOptions loader;
+  loader.batch_size = o.batch_size;
+  loader.workers = o.loader_workers;
+  return loader;
+}
+
+dist::DdpOptions ddp_options(const RecipeOptions& o) {
+  dist::DdpOptions ddp;
+  if (o.bucket_cap_mb > 0) ddp.bucket_cap_mb = o.bucket_cap_mb;
+  return ddp;
+}
+
+std::shared_ptr<optim::Optimizer> make_optimizer(const RecipeOptions& o, nn::Module& model) {
+  auto sgd = std::make_shared<optim::SGD>(model.parameters(), optim::SGDOptions(o.learning_rate)
+                                                                  .momentum(o.momentum)
+                                                                  .nesterov(o.momentum > 0)
+                                                                  .weight_decay(o.weight_decay));
+  if (o.lookahead_k == 0) return sgd;
+  optim::LookaheadOptions lookahead;
+  lookahead.k = o.lookahead_k;
+  lookahead.alpha = o.lookahead_alpha;
+  lookahead.form =
+      o.recipe_compat ? optim::LookaheadForm::kFirstSync : optim::LookaheadForm::kPaper;
+  return std::make_shared<optim::Lookahead>(sgd, lookahead);
+}
+
+}  // namespace
+
+RecipeRun::RecipeRun(RecipeOptions options, std::shared_ptr<Trainable> model, RecipeData data,
+                     std::shared_ptr<dist::ProcessGroup> group, Reporter& reporter,
+                     const std::atomic<bool>* stop)
+    : options_(checked(std::move(options), data, group->size())),
+      model_(std::move(model)),
+      group_(std::move(group)),
+      reporter_(reporter),
+      stop_(stop),
+      agreement_(*group_),
+      folder_(options_.model_path, options_.exp_name, group_->rank() == 0),
+      train_sampler_(make_train_sampler(options_, data, group_->rank(), group_->size())),
+      train_loader_(data.train, train_sampler_, loader_options(options_)),
+      valid_loader_(data.valid,
+                    std::make_shared<data::ExactDistributedSampler>(data.valid->size(),
+                                                                    group_->rank(), group_->size()),
+                    loader_options(options_)),
+      ddp_(model_, group_, ddp_options(options_)),
+      optimizer_(make_optimizer(options_, model_->module())),
+      rates_(*optimizer_, options_, train_loader_.epoch_plan().steps) {}
+
+RunSummary RecipeRun::run() {
+  try {
+    return train_epochs();
+  } catch (const std::exception& e) {
+    group_->abort(e.what());  // the others wait for this rank and must not do so in vain
+    throw;
+  }
+}
+
+RunSummary RecipeRun::train_epochs() {
+  const auto start = Clock::now();
+  if (!options_.resume.empty()) resume(options_.resume);
+  std::string reason = "epochs";
+  for (std::int64_t epoch = train_loader_.position().epoch;
+       epoch < options_.epochs && reason == "epochs"; ++epoch) {
+    if (stopped_early_) {
+      reason = "early stopping";
+    } else if (!train_epoch(epoch)) {
+      save_last();
+      reason = "requested";
+    } else if (stopped_early_) {
+      reason = "early stopping";
+    }
+  }
+  RunSummary summary;
+  summary.best_valid_acc = std::max(best_accuracy_, 0.0);
+  summary.last_valid_acc = last_accuracy_;
+  summary.epochs = epochs_done_;
+  summary.seconds = seconds_since(start);
+  summary.images_per_second =
+      train_seconds_ > 0 ? static_cast<double>(images_) / train_seconds_ : 0;
+  summary.exposed_comm_ms_per_step =
+      measured_steps_ > 0 ? exposed_ms_ / static_cast<double>(measured_steps_) : 0;
+  summary.world_size = group_->size();
+  summary.checkpoint = folder_.best_path();
+  summary.last_checkpoint = folder_.last_path();
+  summary.tensorboard = folder_.tensorboard_path();
+  summary.stop_reason = reason;
+  folder_.write_summary(summary);
+  return summary;
+}
+
+bool RecipeRun::stop_requested() const {
+  return agreement_.decide(stop_ && stop_->load(std::memory_order_relaxed), Vote::kAny);
+}
+
+bool RecipeRun::train_epoch(std::int64_t epoch) {
+  agreement_.require_same("epoch", static_cast<double>(epoch));
+  const auto start = Clock::now();
+  const double train_seconds_before = train_seconds_;
+  const std::int64_t images_before = images_;
+  const double exposed_before = exposed_ms_;
+  const std::int64_t steps_before = measured_steps_;
+  model_->module().train();
+  train_sampler_->set_epoch(epoch);
+  const std::int64_t steps = train_loader_.epoch_plan().steps;
+  for (data::Batch& batch : train_loader_) {
+    train_step(batch);
+    Progress progress;
+    progress.epoch = epoch;
+    progress.epochs = options_.epochs;
+    progress.step = train_loader_.position().batch;
+    progress.steps = steps;
+    progress.loss = epoch_totals_.mean_loss();
+    progress.accuracy = epoch_totals_.accuracy();
+    progress.images_per_second =
+        static_cast<double>(images_ - images_before) / (train_seconds_ - train_seconds_before);
+    reporter_.on_progress(progress);
+    const bool at_end = progress.step == steps;
+    if (options_.save_every > 0 && step_ % options_.save_every == 0 && !at_end) save_last();
+    if (stop_requested() && !at_end) return false;
+  }
+  const Totals valid = evaluate();
+  EpochReport report;
+  report.epoch = epoch;
+  report.epochs = options_.epochs;
+  report.step = step_;
+  report.learning_rate = epoch_rate_used_;
+  const Totals train = reduce(epoch_totals_, agreement_);
+  // The published code shows its losses divided by the batch size.
+  const double unit = options_.recipe_compat ? 1.0 / static_cast<double>(options_.batch_size) : 1.0;
+  report.train_loss = train.mean_loss() * unit;
+  report.train_accuracy = train.accuracy();
+  report.valid_loss = valid.mean_loss() * unit;
+  report.valid_accuracy = valid.accuracy();
+  report.images_per_second =
+      static_cast<double>(images_ - images_before) / (train_seconds_ - train_seconds_before);
+  report.exposed_comm_ms_per_step =
+      (exposed_ms_ - exposed_before) / static_cast<double>(measured_steps_ - steps_before);
+  report.seconds = seconds_since(start);
+  report.is_best = valid.accuracy() > best_accuracy_;
+  finish_epoch(epoch, valid);
+  folder_.add_epoch(report);
+  reporter_.on_epoch(report);
+  return true;
+}
+
+void RecipeRun::train_step(const data::Batch& batch) {
+  const auto start = Clock::now();
+  const Variable logits = ddp_(Variable(batch.data));
+  const Variable loss = cross_entropy(logits, batch.target);
+  optimizer_->zero_grad();
+  // The published code divides the loss, already a mean, by the batch size again.
+  const double weight = options_.recipe_compat ? 1.0 / static_cast<double>(batch.size()) : 1.0;
+  loss.backward(full(loss.shape(), weight, {.dtype = loss.dtype()}));
+  epoch_rate_used_ = rates_.learning_rate();
+  optimizer_->step();
+  rates_.after_step();
+  ++step_;
+  epoch_totals_.add(loss.item(), count_correct(logits.data(), batch.target), batch.size());
+  train_seconds_ += seconds_since(start);
+  images_ += batch.size() * group_->size();
+  exposed_ms_ += ddp_.reducer().timing().exposed_ms();
+  ++measured_steps_;
+}
+
+Totals RecipeRun::evaluate() {
+  model_->module().eval();
+  Totals mine;
+  {
+    InferenceMode inference;
+    for (data::Batch& batch : valid_loader_) {
+      const Variable logits = ddp_(Variable(batch.data));
+      const Variable loss = cross_entropy(logits, batch.target);
+      mine.add(loss.item(), count_correct(logits.data(), batch.target), batch.size());
+    }
+  }
+  model_->module().train();
+  return reduce(mine, agreement_);
+}
+
+void RecipeRun::finish_epoch(std::int64_t epoch, const Totals& valid) {
+  last_accuracy_ = valid.accuracy();
+  epochs_done_ = epoch + 1;
+  epoch_totals_ = {};
+  const bool wants_stop =
+      rates_.after_epoch(agreement_.require_same("validation loss", valid.mean_loss()));
+  stopped_early_ = agreement_.decide(wants_stop, options_.stop_vote);
+  const bool is_best = valid.accuracy() > best_accuracy_;
+  if (is_best) {
+    best_accuracy_ = valid.accuracy();
+    save_best();
+  }
+  // The next epoch's first batch is where a resumed run goes on.
+  train_loader_.restore({epoch + 1, 0});
+  save_last();
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,40 @@
+// Where a run keeps its files: <model_path>/<exp_name>/.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lockstep/train/append_file.h"
+#include "lockstep/train/event_file.h"
+#include "lockstep/train/reporter.h"
+
+namespace lockstep::train {
+
+// best.safetensors     weights with the best validation accuracy so far
+// last.safetensors     everything that --resume needs
+// log.jsonl            one JSON object per epoch
+// summary.json         how the run ended
+// tensorboard/         event files: LR, Loss/train, Loss/valid, Acc/train, Acc/valid
+// Only the writing rank makes or changes files; for the others the functions do nothing.
+class RunFolder {
+ public:
+  // Throws Error naming the folder if it can't be made.
+  RunFolder(const std::string& model_path, const std::string& exp_name, bool writes);
+
+  std::string best_path() const { return path_ + "/best.safetensors"; }
+  std::string last_path() const { return path_ + "/last.safetensors"; }
+  std::string tensorboard_path() const { return path_ + "/tensorboard"; }
+  bool writes() const { return writes_; }
+
+  // To the event file and the log.
+  void add_epoch(const EpochReport& report);
+  void write_summary(const RunSummary& summary);
+
+ private:
+  std::string path_;
+  bool writes_;
+  std::unique_ptr<EventFile> events_;
+  std::unique_ptr<AppendFile> log_;
+};
+
+}  // namespace lockstep::train
