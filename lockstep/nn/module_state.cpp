@@ -1,36 +1,13 @@
 // A module's values: conversion to another dtype, saving and loading by name.
 #include <cstring>
-#include <type_traits>
 #include <unordered_map>
 
 #include "lockstep/core/check.h"
-#include "lockstep/core/dispatch.h"
+#include "lockstep/kernels/cast.h"
 #include "lockstep/nn/module.h"
 
 namespace lockstep::nn {
 namespace {
-
-// The same values in another dtype, row-major. Half types go through f32.
-Tensor converted(const Tensor& from, DType dtype) {
-  if (from.dtype() == dtype) return from;
-  const Tensor source = from.contiguous();
-  const Tensor target = empty(source.shape(), {.dtype = dtype});
-  visit_dtype(source.dtype(), [&]<class S>() {
-    visit_dtype(dtype, [&]<class T>() {
-      const S* in = source.data<S>();
-      T* out = target.data<T>();
-      constexpr bool kNarrow = std::is_same_v<S, Half> || std::is_same_v<S, BFloat16> ||
-                               std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
-      for (std::int64_t i = 0, n = source.numel(); i < n; ++i) {
-        if constexpr (kNarrow && !std::is_same_v<S, T>)
-          out[i] = static_cast<T>(static_cast<float>(in[i]));
-        else
-          out[i] = static_cast<T>(in[i]);
-      }
-    });
-  });
-  return target;
-}
 
 bool same_values(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
@@ -50,7 +27,7 @@ void Module::to(DType dtype, bool recurse) {
     for (const auto& [name, handle] : variables) {
       Variable variable = handle;
       if (!is_floating(variable.dtype()) || variable.dtype() == dtype) continue;
-      variable.set_data(converted(variable.data(), dtype));
+      variable.set_data(kernels::cast(variable.data(), dtype));
     }
   };
   const auto convert_own = [&](Module& module) {
@@ -116,7 +93,7 @@ IncompatibleKeys Module::load_state_dict(const StateDict& state, bool strict) {
   LOCKSTEP_CHECK(message.empty(), "load_state_dict: {}", message);
 
   for (const auto& [name, variable] : targets)
-    copy_elements(variable.data(), converted(*sources.at(variable.id()).tensor, variable.dtype()));
+    kernels::copy_into(variable.data(), *sources.at(variable.id()).tensor);
   return keys;
 }
 

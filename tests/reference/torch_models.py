@@ -4,8 +4,9 @@ from torch.nn import functional as F
 
 
 class ToyNet(nn.Module):
-    def __init__(self):
+    def __init__(self, height=28, width=28):
         super().__init__()
+        height, width = (((size - 4) // 2 - 4) // 2 for size in (height, width))
         self.conv1 = nn.Conv2d(1, 64, 3)
         self.bn1 = nn.BatchNorm2d(64)
         self.conv2 = nn.Conv2d(64, 128, 3)
@@ -14,7 +15,7 @@ class ToyNet(nn.Module):
         self.bn3 = nn.BatchNorm2d(256)
         self.conv4 = nn.Conv2d(256, 512, 3)
         self.bn4 = nn.BatchNorm2d(512)
-        self.fc1 = nn.Linear(512 * 4 * 4, 512)
+        self.fc1 = nn.Linear(512 * height * width, 512)
         self.bn5 = nn.BatchNorm1d(512)
         self.fc2 = nn.Linear(512, 10)
 

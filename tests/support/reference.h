@@ -1,62 +1,59 @@
-// Values that PyTorch computed, and the layouts that they are tried in.
+// Values that PyTorch computed, by name.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <numeric>
+#include <cstring>
 #include <string>
-#include <vector>
 
-#include "lockstep/core/check.h"
+#include "lockstep/core/error.h"
 #include "lockstep/core/safetensors.h"
+#include "support/expect_close.h"
 
 namespace lockstep::testing {
 
-// One file of tests/reference/values, by the tensors' names.
+// tests/reference/values/<file>.safetensors.
 class Reference {
  public:
   explicit Reference(const std::string& file)
-      : tensors_(load_safetensors(LOCKSTEP_SOURCE_DIR "/tests/reference/values/" + file)) {}
+      : values_(load_safetensors(LOCKSTEP_SOURCE_DIR "/tests/reference/values/" + file +
+                                 ".safetensors")) {}
 
+  bool has(const std::string& name) const { return values_.contains(name); }
   const Tensor& operator[](const std::string& name) const {
-    const auto it = tensors_.find(name);
-    LOCKSTEP_CHECK(it != tensors_.end(), "no reference tensor named {}", name);
-    return it->second;
+    const auto found = values_.find(name);
+    if (found == values_.end()) throw Error("no reference value " + name);
+    return found->second;
   }
+  const TensorMap& all() const { return values_; }
 
  private:
-  TensorMap tensors_;
+  TensorMap values_;
 };
 
-enum class Layout { kContiguous, kReversed, kStrided };
-inline constexpr Layout kLayouts[] = {Layout::kContiguous, Layout::kReversed, Layout::kStrided};
-
-// The same elements: contiguous; dense with the axes in reverse order; every second element of a
-// larger tensor.
-inline Tensor laid_out(const Tensor& x, Layout layout) {
-  if (layout == Layout::kContiguous || x.dim() == 0) return x.contiguous();
-  if (layout == Layout::kReversed) {
-    std::vector<int> reversed(static_cast<std::size_t>(x.dim()));
-    std::iota(reversed.rbegin(), reversed.rend(), 0);
-    return x.permute(reversed).contiguous().permute(reversed);
+// The stored tensor, or (of a big one) two sums over its bits and its first and last 64 values: see
+// tests/reference/make_init.py.
+inline void expect_same_bits_as_stored(const Reference& reference, const std::string& name,
+                                       const Tensor& actual) {
+  SCOPED_TRACE(name);
+  if (reference.has(name)) {
+    EXPECT_SAME_BITS(actual, reference[name]);
+    return;
   }
-  Shape wide = x.shape();
-  wide[x.dim() - 1] *= 2;
-  Tensor y = zeros(wide, {x.dtype()}).slice(-1, 0, wide.back(), 2);
-  copy_elements(y, x);
-  return y;
+  const Tensor flat = actual.reshape({actual.numel()});
+  std::int64_t sum = 0, weighted = 0;
+  for (std::int64_t i = 0; i < flat.numel(); ++i) {
+    std::uint32_t bits;
+    std::memcpy(&bits, flat.data<float>() + i, sizeof bits);
+    sum += bits;
+    weighted += std::int64_t{bits % 65521} * ((i + 1) % 65521);
+  }
+  const auto* sums = reference[name + "#bits"].data<std::int64_t>();
+  EXPECT_EQ(sum, sums[0]);
+  EXPECT_EQ(weighted, sums[1]);
+  const Tensor& ends = reference[name + "#ends"];
+  EXPECT_SAME_BITS(flat.slice(0, 0, 64), ends.slice(0, 0, 64));
+  EXPECT_SAME_BITS(flat.slice(0, -64, flat.numel()), ends.slice(0, 64, 128));
 }
-
-struct Tolerance {
-  double rtol, atol;
-};
-inline Tolerance tolerance_of(const std::string& dtype) {
-  if (dtype == "f64") return {1e-12, 1e-13};
-  if (dtype == "f32") return {1e-5, 1e-6};
-  if (dtype == "f16") return {4e-3, 2e-3};
-  return {3e-2, 2e-2};
-}
-inline const std::string kFloatingNames[] = {"f32", "f64", "f16", "bf16"};
 
 }  // namespace lockstep::testing
