@@ -12,13 +12,13 @@ namespace lockstep {
 // plus 2 is i64, plus 2.0 it is f32.
 class Scalar {
  public:
-  template <std::integral I>
-  Scalar(I value)  // NOLINT(google-explicit-constructor)
+  template <std::integral Integer>
+  Scalar(Integer value)  // NOLINT(google-explicit-constructor)
       : real_(static_cast<double>(value)),
         integer_(static_cast<std::int64_t>(value)),
         is_integer_(true) {}
-  template <std::floating_point F>
-  Scalar(F value) : real_(static_cast<double>(value)) {}  // NOLINT(google-explicit-constructor)
+  template <std::floating_point Real>
+  Scalar(Real value) : real_(static_cast<double>(value)) {}  // NOLINT(google-explicit-constructor)
 
   bool is_integer() const { return is_integer_; }
   double real() const { return real_; }

@@ -1,4 +1,4 @@
-// How the fused optimizer kernels walk many tensors in one pass: chunks over all segments, shared
+// How the fused optimizer kernels walk many tensors in one pass: chunks over all segments, shared Internal.
 // out to threads, each with the widest instruction set. For the kernels' sources only.
 //
 // The loops are element-wise and compiled without fused multiply-add (CMakeLists.txt), so that a
