@@ -128,6 +128,7 @@ template Tensor tensor(std::span<const BFloat16>, const Shape&);
 template Tensor tensor(std::span<const std::int32_t>, const Shape&);
 template Tensor tensor(std::span<const std::int64_t>, const Shape&);
 template Tensor tensor(std::span<const std::uint8_t>, const Shape&);
+template Tensor tensor(std::span<const bool>, const Shape&);
 
 Tensor from_blob(void* data, const Shape& shape, DType dtype, std::function<void(void*)> deleter) {
   const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * dtype_size(dtype);
