@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "lockstep/core/error.h"
 #include "lockstep/dist/local_store.h"
 #include "lockstep/dist/process_group.h"
 
