@@ -17,12 +17,12 @@ class Trainable {
   Trainable(std::string name, std::shared_ptr<nn::Module> module,
             std::function<Variable(const Variable&)> forward)
       : name_(std::move(name)), module_(std::move(module)), forward_(std::move(forward)) {}
-  // From a holder: Trainable("toy_net", models::ToyNet()).
-  template <class Holder>
-  requires requires(const Holder& h) { h.ptr(); }
-  Trainable(std::string name, Holder holder)
-      : Trainable(std::move(name), holder.ptr(),
-                  [holder](const Variable& x) { return holder->forward(x); }) {}
+  // From a module with a forward of that form: Trainable("mlp", models::make_model("mlp")).
+  template <class M>
+  requires requires(M& m, const Variable& x) { m.forward(x); }
+  Trainable(std::string name, std::shared_ptr<M> module)
+      : Trainable(std::move(name), module,
+                  [module](const Variable& x) { return module->forward(x); }) {}
 
   const std::string& name() const { return name_; }
   nn::Module& module() const { return *module_; }

@@ -1,0 +1,117 @@
+#include "command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+namespace lockstep::apps {
+namespace {
+
+// What is taken where a flag is not given: the recipe's numbers suit MNIST, the embedded digits are
+// forty times fewer.
+struct DatasetDefaults {
+  std::int64_t batch_size, epochs, warmup_epochs;
+};
+constexpr DatasetDefaults kDigitsDefaults{16, 10, 2};
+
+}  // namespace
+
+ParsedCommand parse_command_line(int argc, const char* const* argv) {
+  ParsedCommand parsed;
+  TrainCommand& c = parsed.command;
+  train::RecipeOptions& r = c.recipe;
+  CLI::App app{
+      "Trains an image classifier by data parallelism. Start one process per rank with "
+      "lockstep-run, or alone for one rank.",
+      "lockstep-train"};
+  app.set_version_flag("--version", "lockstep-train 0.1.0");
+  app.option_defaults()->always_capture_default();
+
+  const std::map<std::string, train::WarmupType> warmup_types{
+      {"linear", train::WarmupType::kLinear}, {"cosine", train::WarmupType::kCosine}};
+  const std::map<std::string, train::WarmupUnit> warmup_units{{"step", train::WarmupUnit::kStep},
+                                                              {"epoch", train::WarmupUnit::kEpoch}};
+  const std::map<std::string, train::Vote> votes{
+      {"any", train::Vote::kAny}, {"all", train::Vote::kAll}, {"rank0", train::Vote::kRank0}};
+  std::string data_path;
+  int local_rank = 0;
+
+  auto* recipe = app.add_option_group("The recipe");
+  recipe->add_option("-n,--exp_name,--exp-name", r.exp_name, "names the run's folder");
+  recipe->add_option("-l,--learning_rate,--learning-rate", r.learning_rate, "base rate");
+  auto* batch =
+      recipe->add_option("-b,--batch_size,--batch-size", r.batch_size, "per rank (digits: 16)");
+  auto* epochs = recipe->add_option("-e,--epochs", r.epochs, "at most (digits: 10)");
+  auto* warmup = recipe->add_option("-w,--warmup_epochs,--warmup-epochs", r.warmup_epochs,
+                                    "epochs of rising rate (digits: 2)");
+  recipe
+      ->add_option("-t,--warmup_type,--warmup-type", r.warmup_type,
+                   "linear, or cosine: decays to 0 after the warm-up")
+      ->transform(CLI::CheckedTransformer(warmup_types));
+  recipe->add_option("-s,--seed_num,--seed-num", r.seed, "of weights, shuffles and dropout");
+  recipe->add_option("-d,--data_path,--data-path", data_path,
+                     "folder of MNIST's IDX files, raw or .gz");
+  recipe->add_option("-p,--model_path,--model-path", r.model_path, "where runs are kept");
+  recipe->add_option("--local_rank,--local-rank", local_rank,
+                     "accepted from old launchers; the environment counts");
+  recipe->add_flag("--recipe-compat,--recipe_compat", r.recipe_compat,
+                   "the published code's arithmetic, slips included");
+
+  auto* training = app.add_option_group("Training");
+  training->add_option("--dataset", c.dataset, "mnist, or the embedded digits (default without -d)")
+      ->check(CLI::IsMember({"mnist", "digits"}));
+  training->add_option("--model", r.model, "toy_net, …");
+  training->add_option("--warmup-unit", r.warmup_unit, "rate rises by step or by epoch")
+      ->transform(CLI::CheckedTransformer(warmup_units));
+  training->add_option("--momentum", r.momentum, "of SGD (Nesterov)");
+  training->add_option("--weight-decay", r.weight_decay, "of SGD");
+  training->add_option("--lookahead-k", r.lookahead_k, "fast steps per slow one; 0: off");
+  training->add_option("--lookahead-alpha", r.lookahead_alpha,
+                       "share of the way that slow weights go");
+  training->add_option("--plateau-factor", r.plateau_factor,
+                       "cut of the rate where the loss stands");
+  training->add_option("--plateau-patience", r.plateau_patience, "epochs before that");
+  training->add_option("--stop-patience", r.stop_patience,
+                       "epochs without improvement before the end");
+  training->add_option("--stop-vote", r.stop_vote, "whose wish to stop counts: any, all, rank0")
+      ->transform(CLI::CheckedTransformer(votes));
+
+  auto* running = app.add_option_group("Running");
+  running
+      ->add_option("--resume", r.resume,
+                   "go on from a checkpoint; without a path from the run's own last one")
+      ->expected(0, 1)
+      ->default_str("");
+  running->add_option("--save-every", r.save_every,
+                      "steps between checkpoints within an epoch; 0: none");
+  running->add_option("--threads", c.threads, "of each rank; 0: its share of the cores");
+  running->add_flag("--deterministic,!--no-deterministic", c.deterministic,
+                    "the same bits for any number of threads");
+  running->add_option("--bucket-cap-mb", r.bucket_cap_mb,
+                      "size of gradient buckets; 0: 1 MiB, then 25");
+  running->add_option("--workers", r.loader_workers, "loader threads of each rank");
+  running->add_option("--timeout", c.timeout_seconds, "seconds that a collective may take")
+      ->check(CLI::PositiveNumber);
+  running->add_flag("-q,--quiet", c.quiet, "no progress bar");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    parsed.ends = true;
+    parsed.exit_code = app.exit(e) == 0 ? 0 : 2;
+    return parsed;
+  }
+  const bool has_path = !data_path.empty();
+  if (has_path) c.data_path = data_path;
+  if (c.dataset.empty()) c.dataset = has_path ? "mnist" : "digits";
+  if (c.dataset == "digits") {
+    if (batch->count() == 0) r.batch_size = kDigitsDefaults.batch_size;
+    if (epochs->count() == 0) r.epochs = kDigitsDefaults.epochs;
+    if (warmup->count() == 0) r.warmup_epochs = kDigitsDefaults.warmup_epochs;
+  }
+  if (app.count("--resume") > 0 || running->count("--resume") > 0) {
+    if (r.resume.empty()) r.resume = r.model_path + "/" + r.exp_name + "/last.safetensors";
+  }
+  return parsed;
+}
+
+}  // namespace lockstep::apps
