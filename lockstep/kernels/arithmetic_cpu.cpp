@@ -44,6 +44,13 @@ Tensor pow(const Operand& a, const Operand& b) {
   LOCKSTEP_CHECK(b.is_tensor() || is_floating(result_dtype(a, b)) || b.scalar().integer() >= 0,
                  "pow: integers to the negative power {} are no integers; cast to a floating dtype",
                  b.scalar().integer());
+  if (a.is_tensor() && !b.is_tensor() && is_floating(a.tensor().dtype())) {
+    // Rounded once and vectorised.
+    if (b.scalar().real() == 2) return square(a.tensor());
+    if (b.scalar().real() == 1) return a.tensor().clone();
+    if (b.scalar().real() == 0.5) return sqrt(a.tensor());
+    if (b.scalar().real() == -1) return reciprocal(a.tensor());
+  }
   return binary_op<kPromoted>("pow", pointwise::Pow{}, a, b);
 }
 Tensor maximum(const Operand& a, const Operand& b) {
