@@ -1,5 +1,5 @@
-// How the fused optimizer kernels walk many tensors in one pass: chunks over all segments, shared Internal.
-// out to threads, each with the widest instruction set. For the kernels' sources only.
+// How the fused optimizer kernels walk many tensors in one pass: chunks over all segments, shared
+// out to threads, each with the widest instruction set. Internal.
 //
 // The loops are element-wise and compiled without fused multiply-add (CMakeLists.txt), so that a
 // result depends neither on the instruction set nor on the number of threads.
