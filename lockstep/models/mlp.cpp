@@ -1,6 +1,5 @@
 #include "lockstep/models/mlp.h"
 
-#include "lockstep/autograd/ops/activation.h"
 #include "lockstep/autograd/ops/view.h"
 #include "lockstep/core/check.h"
 #include "lockstep/nn/module_list.h"
@@ -16,7 +15,7 @@ MlpImpl::MlpImpl(const std::vector<std::int64_t>& sizes) {
 
 Variable MlpImpl::forward(const Variable& x) {
   Variable y = flatten(x, 1);
-  for (std::size_t i = 0; i + 1 < layers.size(); ++i) y = relu(layers[i](y));
+  for (std::size_t i = 0; i + 1 < layers.size(); ++i) y = layers[i]->forward_relu(y);
   return layers.back()(y);
 }
 

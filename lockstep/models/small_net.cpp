@@ -1,7 +1,6 @@
 #include "lockstep/models/small_net.h"
 
-#include "lockstep/autograd/ops/activation.h"
-#include "lockstep/autograd/ops/pool2d.h"
+#include "lockstep/autograd/ops/max_pool2d.h"
 #include "lockstep/autograd/ops/view.h"
 #include "lockstep/core/check.h"
 
@@ -19,9 +18,9 @@ SmallNetImpl::SmallNetImpl(const ImageOptions& options) {
 }
 
 Variable SmallNetImpl::forward(const Variable& images) {
-  Variable x = max_pool2d(relu(conv1(images)), 2);
-  x = max_pool2d(relu(conv2(x)), 2);
-  return fc2(relu(fc1(flatten(x, 1))));
+  Variable x = max_pool2d(conv1->forward_relu(images), 2);
+  x = max_pool2d(conv2->forward_relu(x), 2, MemoryFormat::kContiguous);
+  return fc2(fc1->forward_relu(flatten(x, 1)));
 }
 
 }  // namespace lockstep::models

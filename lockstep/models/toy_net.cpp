@@ -1,6 +1,6 @@
 #include "lockstep/models/toy_net.h"
 
-#include "lockstep/autograd/ops/pool2d.h"
+#include "lockstep/autograd/ops/max_pool2d.h"
 #include "lockstep/autograd/ops/view.h"
 #include "lockstep/core/check.h"
 
@@ -30,7 +30,7 @@ Variable ToyNetImpl::forward(const Variable& images) {
   x = max_pool2d(x, 2);
   x = bn3->forward_relu(conv3(x));
   x = bn4->forward_relu(conv4(x));
-  x = max_pool2d(x, 2);
+  x = max_pool2d(x, 2, MemoryFormat::kContiguous);  // the order that flatten reads
   x = bn5->forward_relu(fc1(flatten(x, 1)));
   return fc2(x);
 }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "lockstep/nn/module.h"
+#include "lockstep/nn/relu_fusion.h"
 
 namespace lockstep::nn {
 
@@ -40,13 +41,12 @@ using BatchNorm2dOptions = BatchNormOptions;
 // Parameters weight = 1 and bias = 0 (if affine); buffers running_mean = 0, running_var = 1,
 // num_batches_tracked = 0 (i64). Errors: a shape that does not fit, one value per channel in
 // training.
-class BatchNormImpl : public Module {
+class BatchNormImpl : public Module, public ReluFusion {
  public:
   void reset_parameters();
   void reset_running_stats();
   Variable forward(const Variable& x) { return normalize(x, false); }
-  // relu(forward(x)) in one pass over memory, in both directions; same bits.
-  Variable forward_relu(const Variable& x) { return normalize(x, true); }
+  Variable forward_relu(const Variable& x) override { return normalize(x, true); }
 
   BatchNormOptions options;
   Variable weight, bias;

@@ -5,6 +5,16 @@
 #include "lockstep/nn/init.h"
 
 namespace lockstep::nn {
+namespace {
+
+kernels::Conv2dOptions kernel_options(const Conv2dOptions& o) {
+  return {.stride = {o.stride().h, o.stride().w},
+          .padding = {o.padding().h, o.padding().w},
+          .dilation = {o.dilation().h, o.dilation().w},
+          .groups = o.groups()};
+}
+
+}  // namespace
 
 Conv2dImpl::Conv2dImpl(const Conv2dOptions& given) : options(given) {
   const auto& o = options;
@@ -27,5 +37,13 @@ Conv2dImpl::Conv2dImpl(const Conv2dOptions& given) : options(given) {
 }
 
 void Conv2dImpl::reset_parameters() { init::default_weight_and_bias_(weight, bias); }
+
+Variable Conv2dImpl::forward(const Variable& x) {
+  return conv2d(x, weight, bias, kernel_options(options));
+}
+
+Variable Conv2dImpl::forward_relu(const Variable& x) {
+  return conv2d_relu(x, weight, bias, kernel_options(options));
+}
 
 }  // namespace lockstep::nn

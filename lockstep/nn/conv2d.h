@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lockstep/nn/module.h"
+#include "lockstep/nn/relu_fusion.h"
 #include "lockstep/nn/size2.h"
 
 namespace lockstep::nn {
@@ -37,7 +38,7 @@ class Conv2dOptions {
 // Parameters: weight (out, in / groups, kh, kw) and bias (out), drawn as Linear's with
 // in / groups * kh * kw inputs. Errors: channels that groups does not divide, kernel, stride or
 // dilation below 1, negative padding.
-class Conv2dImpl : public Module {
+class Conv2dImpl : public Module, public ReluFusion {
  public:
   Conv2dImpl(std::int64_t in_channels, std::int64_t out_channels, Size2 kernel_size)
       : Conv2dImpl(Conv2dOptions(in_channels, out_channels, kernel_size)) {}
@@ -45,6 +46,7 @@ class Conv2dImpl : public Module {
 
   void reset_parameters();
   Variable forward(const Variable& x);
+  Variable forward_relu(const Variable& x) override;
 
   Conv2dOptions options;
   Variable weight;

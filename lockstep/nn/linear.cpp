@@ -18,5 +18,6 @@ LinearImpl::LinearImpl(const LinearOptions& given) : options(given) {
 void LinearImpl::reset_parameters() { init::default_weight_and_bias_(weight, bias); }
 
 Variable LinearImpl::forward(const Variable& x) { return linear(x, weight, bias); }
+Variable LinearImpl::forward_relu(const Variable& x) { return linear_relu(x, weight, bias); }
 
 }  // namespace lockstep::nn

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lockstep/nn/module.h"
+#include "lockstep/nn/relu_fusion.h"
 
 namespace lockstep::nn {
 
@@ -23,7 +24,7 @@ class LinearOptions {
 
 // x (…, in_features) to (…, out_features). Parameters: weight (out, in) from kaiming_uniform with
 // a = sqrt(5), bias (out) from U(-1/sqrt(in), 1/sqrt(in)). Errors: negative sizes.
-class LinearImpl : public Module {
+class LinearImpl : public Module, public ReluFusion {
  public:
   LinearImpl(std::int64_t in_features, std::int64_t out_features)
       : LinearImpl(LinearOptions(in_features, out_features)) {}
@@ -31,6 +32,7 @@ class LinearImpl : public Module {
 
   void reset_parameters();
   Variable forward(const Variable& x);
+  Variable forward_relu(const Variable& x) override;
 
   LinearOptions options;
   Variable weight;

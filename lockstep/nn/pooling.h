@@ -15,15 +15,20 @@ class MaxPool2dOptions {
 
   MaxPool2dOptions& stride(Size2 stride) { return stride_ = stride, *this; }
   MaxPool2dOptions& padding(Size2 padding) { return padding_ = padding, *this; }
+  MaxPool2dOptions& dilation(Size2 dilation) { return dilation_ = dilation, *this; }
+  MaxPool2dOptions& ceil_mode(bool on) { return ceil_mode_ = on, *this; }
 
   Size2 kernel_size() const { return kernel_size_; }
   Size2 stride() const { return stride_.value_or(kernel_size_); }
   Size2 padding() const { return padding_; }
+  Size2 dilation() const { return dilation_; }
+  bool ceil_mode() const { return ceil_mode_; }
 
  private:
   Size2 kernel_size_;
   std::optional<Size2> stride_;
-  Size2 padding_ = 0;
+  Size2 padding_ = 0, dilation_ = 1;
+  bool ceil_mode_ = false;
 };
 
 class MaxPool2dImpl : public Module {
@@ -42,18 +47,21 @@ class AvgPool2dOptions {
 
   AvgPool2dOptions& stride(Size2 stride) { return stride_ = stride, *this; }
   AvgPool2dOptions& padding(Size2 padding) { return padding_ = padding, *this; }
+  AvgPool2dOptions& ceil_mode(bool on) { return ceil_mode_ = on, *this; }
   // Whether padding counts in the average.
   AvgPool2dOptions& count_include_pad(bool on) { return count_include_pad_ = on, *this; }
 
   Size2 kernel_size() const { return kernel_size_; }
   Size2 stride() const { return stride_.value_or(kernel_size_); }
   Size2 padding() const { return padding_; }
+  bool ceil_mode() const { return ceil_mode_; }
   bool count_include_pad() const { return count_include_pad_; }
 
  private:
   Size2 kernel_size_;
   std::optional<Size2> stride_;
   Size2 padding_ = 0;
+  bool ceil_mode_ = false;
   bool count_include_pad_ = true;
 };
 

@@ -2,7 +2,7 @@
 
 #include "lockstep/core/check.h"
 #include "lockstep/nn/activation.h"
-#include "lockstep/nn/batch_norm.h"
+#include "lockstep/nn/relu_fusion.h"
 
 namespace lockstep::nn {
 
@@ -20,9 +20,9 @@ Variable SequentialImpl::forward(const Variable& x) {
   const auto& modules = named_children();
   Variable y = x;
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    auto* norm = dynamic_cast<BatchNormImpl*>(modules[i].second.get());
-    if (norm && i + 1 < steps_.size() && dynamic_cast<ReLUImpl*>(modules[i + 1].second.get())) {
-      y = norm->forward_relu(y);
+    auto* layer = dynamic_cast<ReluFusion*>(modules[i].second.get());
+    if (layer && i + 1 < steps_.size() && dynamic_cast<ReLUImpl*>(modules[i + 1].second.get())) {
+      y = layer->forward_relu(y);
       ++i;
     } else {
       y = steps_[i](y);

@@ -23,8 +23,8 @@ class FunctionalImpl : public Module {
 };
 LOCKSTEP_MODULE(Functional);
 
-// Children are named "0", "1", … unless given a name. A batch norm that a ReLU follows runs fused
-// with it: same bits, one pass over memory less.
+// Children are named "0", "1", … unless given a name. A layer that can fuse a ReLU (relu_fusion.h)
+// does so where a ReLU follows it.
 class SequentialImpl : public Module {
  public:
   SequentialImpl() = default;
