@@ -26,7 +26,7 @@ constexpr NamedReduction kReductions[] = {
 Tensor labels(std::initializer_list<std::int64_t> values) { return tensor<std::int64_t>(values); }
 
 TEST(CrossEntropy, MatchesPyTorch) {
-  const Reference reference("losses.safetensors");
+  const Reference reference("losses");
   const Tensor& target = reference["cross_entropy/target"];
   for (const auto& dtype : kFloatingNames)
     for (const auto& [name, reduction] : kReductions) {
@@ -51,7 +51,7 @@ TEST(CrossEntropy, MatchesPyTorch) {
 }
 
 TEST(NllLoss, MatchesPyTorch) {
-  const Reference reference("losses.safetensors");
+  const Reference reference("losses");
   for (const auto& dtype : kFloatingNames)
     for (const auto& [name, reduction] : kReductions) {
       ClassLossOptions options{.reduction = reduction};

@@ -19,7 +19,7 @@ constexpr NamedReduction kReductions[] = {
     {"mean", Reduction::kMean}, {"sum", Reduction::kSum}, {"none", Reduction::kNone}};
 
 TEST(MseLoss, MatchesPyTorch) {
-  const Reference reference("losses.safetensors");
+  const Reference reference("losses");
   for (const auto& dtype : kFloatingNames)
     for (const auto& [name, reduction] : kReductions)
       check_case(reference, "mse_loss/" + dtype + "/" + name, {"x", "t"}, tolerance_of(dtype),
@@ -27,7 +27,7 @@ TEST(MseLoss, MatchesPyTorch) {
 }
 
 TEST(BceWithLogits, MatchesPyTorch) {
-  const Reference reference("losses.safetensors");
+  const Reference reference("losses");
   for (const auto& dtype : kFloatingNames)
     for (const auto& [name, reduction] : kReductions)
       check_case(reference, "bce/" + dtype + "/" + name, {"x", "t"}, tolerance_of(dtype),

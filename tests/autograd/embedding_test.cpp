@@ -11,7 +11,7 @@ namespace {
 using namespace testing;
 
 TEST(Embedding, MatchesPyTorch) {
-  const Reference reference("losses.safetensors");
+  const Reference reference("losses");
   for (const auto& dtype : kFloatingNames)
     check_case(reference, "embedding/" + dtype, {"w"}, tolerance_of(dtype),
                [&](const auto& v) { return embedding(v[0], reference["embedding/indices"], 5); });

@@ -12,7 +12,7 @@ namespace {
 using namespace testing;
 
 TEST(LayerNorm, MatchesPyTorch) {
-  const Reference reference("losses.safetensors");
+  const Reference reference("losses");
   for (const auto& dtype : kFloatingNames) {
     // The parameters' gradients are sums over 15 rows, rounded once here, per row in PyTorch.
     Tolerance t = tolerance_of(dtype);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,36 @@
 #include "support/reference.h"
 
 namespace lockstep::testing {
+
+enum class Layout { kContiguous, kReversed, kStrided };
+inline constexpr Layout kLayouts[] = {Layout::kContiguous, Layout::kReversed, Layout::kStrided};
+
+// The same elements: contiguous; dense with the axes in reverse order; every second element of a
+// larger tensor.
+inline Tensor laid_out(const Tensor& x, Layout layout) {
+  if (layout == Layout::kContiguous || x.dim() == 0) return x.contiguous();
+  if (layout == Layout::kReversed) {
+    std::vector<int> reversed(static_cast<std::size_t>(x.dim()));
+    std::iota(reversed.rbegin(), reversed.rend(), 0);
+    return x.permute(reversed).contiguous().permute(reversed);
+  }
+  Shape wide = x.shape();
+  wide[x.dim() - 1] *= 2;
+  Tensor y = zeros(wide, {x.dtype()}).slice(-1, 0, wide.back(), 2);
+  copy_elements(y, x);
+  return y;
+}
+
+struct Tolerance {
+  double rtol, atol;
+};
+inline Tolerance tolerance_of(const std::string& dtype) {
+  if (dtype == "f64") return {1e-12, 1e-13};
+  if (dtype == "f32") return {1e-5, 1e-6};
+  if (dtype == "f16") return {4e-3, 2e-3};
+  return {3e-2, 2e-2};
+}
+inline const std::string kFloatingNames[] = {"f32", "f64", "f16", "bf16"};
 
 using Operation = std::function<Variable(const std::vector<Variable>&)>;
 

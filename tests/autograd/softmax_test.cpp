@@ -15,7 +15,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(Softmax, MatchesPyTorch) {
-  const Reference reference("losses.safetensors");
+  const Reference reference("losses");
   for (const auto& dtype : kFloatingNames)
     for (const auto& [shape, axis] : std::vector<std::pair<std::string, int>>{
              {"5x37/1", 1}, {"4x3x10/1", 1}, {"2x8x3x5/1", 1}, {"6x7/0", 0}, {"40/0", 0}}) {
