@@ -33,6 +33,7 @@ inline constexpr std::size_t kStageBytes = 256 << 10;  // a staging slot
 inline constexpr int kStageSlots = 4;
 inline constexpr std::size_t kMailBytes = 32 << 10;  // a mailbox cell
 inline constexpr int kMailCells = 2;
+inline constexpr int kCoreWords = 16;
 
 struct alignas(64) HeaderSlot {
   std::atomic<std::uint64_t> sequence;
@@ -53,6 +54,7 @@ struct RankBlock {
   alignas(64) std::atomic<std::uint64_t> clock;
   alignas(64) std::atomic<std::uint32_t> state;  // RankState
   std::atomic<std::int32_t> pid;                 // 0 where ranks are threads
+  std::atomic<std::uint64_t> cores[kCoreWords];  // that the rank may run on, one bit each
 };
 
 // Messages from one rank to another: cells in turn, counted by both sides.

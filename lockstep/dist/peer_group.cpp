@@ -57,9 +57,10 @@ void PeerGroup::meet_all_ranks() {
   // A barrier of its own kind: number 0 is never a collective's, so the clock is used.
   const Collective entry{};
   RunningWork work{&entry, 0, {}};
+  wait_.announce_cores();
   advance();
   await_clock(clock_, work);
-  wait_.watch_processes();
+  wait_.know_peers();
 }
 
 std::shared_ptr<Storage> PeerGroup::allocate(std::size_t bytes) { return memory_->allocate(bytes); }

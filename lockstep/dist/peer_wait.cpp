@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "lockstep/core/check.h"
@@ -19,13 +20,6 @@ constexpr std::chrono::milliseconds kLookUp{100};
 constexpr int kSpins = 500;
 constexpr int kSpinsWhenCrowded = 20;
 
-int allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return CPU_COUNT(&set);
-}
-
 std::string seconds(std::chrono::nanoseconds time) {
   return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
 }
@@ -37,10 +31,27 @@ PeerWait::PeerWait(ControlBlock block, int rank, int size, std::chrono::nanoseco
       rank_(rank),
       size_(size),
       timeout_(timeout),
-      spins_(size <= allowed_cores() ? kSpins : kSpinsWhenCrowded),
+      spins_(kSpinsWhenCrowded),
       watches_(static_cast<std::size_t>(size)) {}
 
-void PeerWait::watch_processes() {
+void PeerWait::announce_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return;
+  for (int core = 0; core < std::min(CPU_SETSIZE, kCoreWords * 64); ++core)
+    if (CPU_ISSET(core, &set))
+      block_.rank(rank_).cores[core / 64].fetch_or(std::uint64_t{1} << (core % 64),
+                                                   std::memory_order_relaxed);
+}
+
+void PeerWait::know_peers() {
+  int cores = 0;
+  for (int w = 0; w < kCoreWords; ++w) {
+    std::uint64_t any = 0;
+    for (int p = 0; p < size_; ++p) any |= block_.rank(p).cores[w].load(std::memory_order_relaxed);
+    cores += std::popcount(any);
+  }
+  if (cores >= size_) spins_ = kSpins;
   for (int p = 0; p < size_; ++p) {
     const pid_t pid = block_.rank(p).pid.load(std::memory_order_acquire);
     if (p != rank_ && pid > 0) watches_[static_cast<std::size_t>(p)] = ProcessWatch(pid);

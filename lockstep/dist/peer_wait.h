@@ -28,8 +28,10 @@ class PeerWait {
  public:
   PeerWait(ControlBlock block, int rank, int size, std::chrono::nanoseconds timeout);
 
-  // Watches the processes that the control block names, once all ranks are there.
-  void watch_processes();
+  // Tells peers the cores that this thread may run on; before the ranks meet.
+  void announce_cores();
+  // Once all ranks are there: watches their processes, and spins longer if each has a core.
+  void know_peers();
 
   // word = value, visible with all that was written before it; wakes whoever sleeps.
   void publish(std::atomic<std::uint64_t>& word, std::uint64_t value) {

@@ -86,8 +86,12 @@ class ProcessGroup {
 
   // As all_reduce(...)->wait(), but on the caller's thread where nothing is queued: the quick way
   // for small messages.
-  virtual void all_reduce_sync(Span buffer, ReduceOp op = ReduceOp::kSum, Tag tag = {}) {
-    all_reduce(buffer, op, tag)->wait();
+  virtual void all_reduce_sync(ConstSpan input, Span output, ReduceOp op = ReduceOp::kSum,
+                               Tag tag = {}) {
+    all_reduce(input, output, op, tag)->wait();
+  }
+  void all_reduce_sync(Span buffer, ReduceOp op = ReduceOp::kSum, Tag tag = {}) {
+    all_reduce_sync(buffer, buffer, op, tag);
   }
 
   // Makes all works of all ranks, running and future ones, fail with a CommError that gives the

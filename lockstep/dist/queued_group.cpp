@@ -90,8 +90,8 @@ std::shared_ptr<Work> QueuedGroup::recv(Span buffer, int peer, Tag tag) {
   return enqueue({CollectiveKind::kRecv, ReduceOp::kSum, peer, tag, {}, buffer});
 }
 
-void QueuedGroup::all_reduce_sync(Span buffer, ReduceOp op, Tag tag) {
-  const Collective collective{CollectiveKind::kAllReduce, op, 0, tag, buffer, buffer};
+void QueuedGroup::all_reduce_sync(ConstSpan input, Span output, ReduceOp op, Tag tag) {
+  const Collective collective{CollectiveKind::kAllReduce, op, 0, tag, input, output};
   check_collective(collective, rank(), size());
   Lane& where = collective_lane_;
   if (!where.queue.run_here_if_idle([&] { run(where, collective); })) enqueue(collective)->wait();

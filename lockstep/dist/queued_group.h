@@ -23,7 +23,8 @@ class QueuedGroup : public ProcessGroup {
   std::shared_ptr<Work> barrier(Tag tag) override;
   std::shared_ptr<Work> send(ConstSpan buffer, int peer, Tag tag) override;
   std::shared_ptr<Work> recv(Span buffer, int peer, Tag tag) override;
-  void all_reduce_sync(Span buffer, ReduceOp op, Tag tag) override;
+  using ProcessGroup::all_reduce_sync;
+  void all_reduce_sync(ConstSpan input, Span output, ReduceOp op, Tag tag) override;
   void abort(const std::string& reason) noexcept override;
   Traffic traffic() const override;
 
