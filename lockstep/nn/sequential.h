@@ -24,7 +24,8 @@ class FunctionalImpl : public Module {
 LOCKSTEP_MODULE(Functional);
 
 // Children are named "0", "1", … unless given a name. A layer that can fuse a ReLU (relu_fusion.h)
-// does so where a ReLU follows it.
+// does so where a ReLU follows it. Write Sequential{a, b}, with braces: arguments in parentheses
+// are evaluated, and so draw their initial weights, in an order that the compiler chooses.
 class SequentialImpl : public Module {
  public:
   SequentialImpl() = default;

@@ -30,7 +30,9 @@ void check_layer(const std::string& name, Make make, bool training = true,
   const Variable y = layer(x);
   EXPECT_CLOSE(y.data(), stored("y"), tolerance, tolerance);
   if (y.requires_grad()) y.backward(stored("dy"));
-  if (floating) EXPECT_CLOSE(x.grad(), stored("dx"), tolerance * 4, tolerance * 4);
+  if (floating) {
+    EXPECT_CLOSE(x.grad(), stored("dx"), tolerance * 4, tolerance * 4);
+  }
   std::size_t keys = 0;
   for (const auto& [key, value] : layer->state_dict()) {
     SCOPED_TRACE(key);
@@ -115,8 +117,12 @@ TEST(Layers, ShapesAndActivations) {
 
 TEST(Layers, Sequential) {
   check_layer("sequential", [] {
-    return Sequential(Conv2d(Conv2dOptions(4, 3, 3).bias(false)), BatchNorm2d(3), ReLU(),
-                      MaxPool2d(2), Flatten(), Linear(12, 5));
+    return Sequential{Conv2d(Conv2dOptions(4, 3, 3).bias(false)),
+                      BatchNorm2d(3),
+                      ReLU(),
+                      MaxPool2d(2),
+                      Flatten(),
+                      Linear(12, 5)};
   });
 }
 
