@@ -43,12 +43,14 @@ void join_world(Store& store, int rank, int world_size, const std::string& who, 
     store.compare_set(
         kJoined, "",
         fmt::format("rank {} ({}) says world size {}, others say {}", rank, who, world, agreed));
-  } else if (const std::string owner = store.compare_set(rank_key(rank), "", who); owner != who) {
+  } else if (store.add(fmt::format("claims/{}", rank), 1) > 1) {
+    const std::string owner = store.get(rank_key(rank), timeout);
     const std::string why = fmt::format("rank {} claimed twice: by {} and by {}", rank, owner, who);
     store.compare_set(kJoined, "", why);
     throw Error(why);  // also when the world was complete and went on without this process
-  } else if (store.add("arrived", 1) == world_size) {
-    store.compare_set(kJoined, "", "ok");
+  } else {
+    store.set(rank_key(rank), who);
+    if (store.add("arrived", 1) == world_size) store.compare_set(kJoined, "", "ok");
   }
   try {
     const std::string verdict = store.get(kJoined, timeout);
