@@ -11,7 +11,7 @@ enum class Velocity { kNone, kPlain, kNesterov };
 
 template <class S>
 struct SgdScalars {
-  S lr, momentum, fresh, weight_decay, grad_scale;  // fresh: the factor of g in v
+  S lr, momentum, keep, fresh, weight_decay, grad_scale;  // v = keep * v + fresh * g
 };
 
 template <class T, Velocity kVelocity, bool kDecay>
@@ -24,7 +24,7 @@ template <class T, Velocity kVelocity, bool kDecay>
     S g = load_value(grad[i]) * c.grad_scale;
     if constexpr (kDecay) g += c.weight_decay * w;
     if constexpr (kVelocity != Velocity::kNone) {
-      const S velocity = c.momentum * v[i] + c.fresh * g;
+      const S velocity = c.keep * v[i] + c.fresh * g;
       v[i] = velocity;
       g = kVelocity == Velocity::kNesterov ? g + c.momentum * velocity : velocity;
     }
@@ -40,6 +40,7 @@ void sgd_chunk(const SgdSegment& segment, const SegmentChunk& chunk, const SgdCo
   const T* g = segment.grad.data<T>() + chunk.begin;
   S* v = kVelocity == Velocity::kNone ? nullptr : segment.momentum.data<S>() + chunk.begin;
   const SgdScalars<S> c{static_cast<S>(config.lr),
+                        static_cast<S>(config.momentum),
                         segment.first ? S(0) : static_cast<S>(config.momentum),
                         segment.first ? S(1) : static_cast<S>(1 - config.dampening),
                         static_cast<S>(config.weight_decay),

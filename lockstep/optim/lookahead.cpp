@@ -22,7 +22,7 @@ void check_options(const LookaheadOptions& options) {
 }  // namespace
 
 Lookahead::Lookahead(std::shared_ptr<Optimizer> inner, const LookaheadOptions& options)
-    : Optimizer(*checked(inner), inner->defaults().clone()),
+    : Optimizer(*checked(inner), checked(inner)->defaults().clone()),
       inner_(std::move(inner)),
       options_(options) {
   check_options(options_);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 namespace lockstep::optim {
@@ -19,7 +20,7 @@ double lr_at(std::int64_t step, double base_lr, const StepLROptions& options);
 
 // base * gamma^(number of milestones <= step); one listed twice counts twice.
 struct MultiStepLROptions {
-  std::vector<std::int64_t> milestones;
+  std::vector<std::int64_t> milestones = {};
   double gamma = 0.1;
 };
 double lr_at(std::int64_t step, double base_lr, const MultiStepLROptions& options);
@@ -74,7 +75,7 @@ double lr_at(double step, double base_lr, const CosineAnnealingWarmRestartsOptio
 struct WarmupLROptions {
   std::int64_t warmup_steps = 0;
   bool from_zero = false;
-  std::optional<std::int64_t> cosine_total;
+  std::optional<std::int64_t> cosine_total = std::nullopt;
 };
 double lr_at(std::int64_t step, double base_lr, const WarmupLROptions& options);
 

@@ -17,7 +17,8 @@ void OptimizerOptions::set_lr(double lr) {
 }
 
 void OptimizerOptions::save(StateDict& dict, const std::string& prefix) const {
-  for (const OptionField& field : clone()->fields())
+  const std::unique_ptr<OptimizerOptions> copy = clone();  // fields() points into it
+  for (const OptionField& field : copy->fields())
     std::visit([&](auto* value) { put(dict, prefix + field.name, *value); }, field.value);
 }
 
