@@ -62,6 +62,11 @@ Windows adaptive_windows(const Shape& x, std::int64_t p, std::int64_t q) {
   return w;
 }
 
+// Pieces per thread, so that each has enough to do to be worth waking.
+std::int64_t grain(std::int64_t elements) {
+  return 32768 / std::max<std::int64_t>(elements, 1) + 1;
+}
+
 Tensor forward(const Tensor& x, const Shape& shape, const Windows& w, const char* op) {
   const Tensor images = channels_last(x, op);
   Tensor y = empty(shape, {.dtype = x.dtype(), .format = MemoryFormat::kChannelsLast});
@@ -69,7 +74,7 @@ Tensor forward(const Tensor& x, const Shape& shape, const Windows& w, const char
   const std::int64_t c = shape[1], width = x.shape()[3], image = x.shape()[2] * width * c;
   visit_floating(x.dtype(), op, [&]<class T>() {
     using A = Accumulator<T>;
-    parallel_for(shape[0] * shape[2], 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(shape[0] * shape[2], grain(image / shape[2]), [&](std::int64_t begin, std::int64_t end) {
       std::vector<A> sum(c);
       for (std::int64_t i = begin; i < end; ++i) {
         const T* from = images.data<T>() + i / shape[2] * image;
@@ -98,7 +103,7 @@ Tensor backward(const Tensor& dy, const Shape& x, const Windows& w, const char* 
   const std::int64_t c = x[1], width = x[3], image = x[2] * width * c;
   visit_floating(dy.dtype(), op, [&]<class T>() {
     using A = Accumulator<T>;
-    parallel_for(x[0], 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(x[0], grain(image), [&](std::int64_t begin, std::int64_t end) {
       std::vector<A> sum(image);
       for (std::int64_t n = begin; n < end; ++n) {
         std::fill(sum.begin(), sum.end(), A(0));

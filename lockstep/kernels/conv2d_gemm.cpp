@@ -78,6 +78,12 @@ struct Operands {
   }
 };
 
+// Images per thread, so that each has enough to do to be worth waking.
+std::int64_t image_grain(const ConvPlan& p) {
+  constexpr std::int64_t kProducts = 200000;
+  return kProducts / std::max<std::int64_t>(p.y_image() * p.taps(), 1) + 1;
+}
+
 }  // namespace
 
 void conv2d_gemm_forward(const ConvPlan& p, const Tensor& x, const Tensor& w, const Tensor& b,
@@ -85,7 +91,7 @@ void conv2d_gemm_forward(const ConvPlan& p, const Tensor& x, const Tensor& w, co
   const Tensor w_last = w.contiguous(MemoryFormat::kChannelsLast);
   const Operands of{p};
   visit_floating(x.dtype(), "conv2d", [&]<class T>() {
-    parallel_for(p.n, 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(p.n, image_grain(p), [&](std::int64_t begin, std::int64_t end) {
       const Tensor buffer =
           is_pointwise(p) ? Tensor() : empty({of.pixels, p.taps()}, {.dtype = x.dtype()});
       for (std::int64_t n = begin; n < end; ++n) {
@@ -108,7 +114,7 @@ void conv2d_gemm_backward_data(const ConvPlan& p, const Tensor& dy, const Tensor
   const Tensor w_last = w.contiguous(MemoryFormat::kChannelsLast);
   const Operands of{p};
   visit_floating(dy.dtype(), "conv2d", [&]<class T>() {
-    parallel_for(p.n, 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(p.n, image_grain(p), [&](std::int64_t begin, std::int64_t end) {
       const Tensor buffer =
           is_pointwise(p) ? Tensor() : empty({of.pixels, p.taps()}, {.dtype = dy.dtype()});
       for (std::int64_t n = begin; n < end; ++n) {

@@ -80,7 +80,7 @@ Tensor max_pool2d_backward(const Tensor& dy, const Tensor& taps, const Shape& x,
   }
   const Tensor gradient = dy.is_contiguous() ? dy : channels_last(dy, "max_pool2d");
   const PoolWindows p = windows(x, shape, options);
-  parallel_for(x[0], 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(x[0], 32768 / (p.h * p.w * p.c) + 1, [&](std::int64_t begin, std::int64_t end) {
     max_pool_kernels().backward(dy.dtype(), gradient.data(), taps.data<std::uint8_t>(), dx.data(),
                                 p, strides(gradient), overlap, begin, end);
   });
