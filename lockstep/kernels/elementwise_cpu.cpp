@@ -144,6 +144,12 @@ bool one_run(const Tensor& out, const Tensor& x) {
   return x.shape() == out.shape() && x.strides() == out.strides();
 }
 
+MemoryFormat shape_layout(const Shape& shape, std::span<const Operand> inputs) {
+  for (const Operand& x : inputs)
+    if (x.is_tensor() && x.tensor().shape() == shape) return layout_of(x.tensor());
+  return MemoryFormat::kContiguous;
+}
+
 }  // namespace
 
 void run_pointwise(const PointwiseCall& call, const Tensor& out, std::span<const Operand> inputs) {
@@ -202,14 +208,14 @@ Tensor make_output(const char* name, DType dtype, std::span<const Operand> input
       one_shape = one_shape && x.tensor().shape() == first->shape();
   }
   LOCKSTEP_CHECK(first, "{}: at least one input must be a tensor", name);
-  if (one_shape) return empty_like(*first, dtype);
+  if (one_shape && first->is_dense()) return empty_like(*first, dtype);
   Shape shape = first->shape();
   for (const Operand& x : inputs)
     if (x.is_tensor()) shape = broadcast_shapes(shape, x.tensor().shape(), name);
   for (const Operand& x : inputs)
     if (x.is_tensor() && x.tensor().shape() == shape && x.tensor().is_dense())
       return empty_like(x.tensor(), dtype);
-  return empty(shape, {dtype, first->device()});
+  return empty(shape, {dtype, first->device(), shape_layout(shape, inputs)});
 }
 
 }  // namespace lockstep::kernels

@@ -6,6 +6,7 @@
 #include "lockstep/core/threads.h"
 #include "lockstep/kernels/arithmetic.h"
 #include "lockstep/kernels/cast.h"
+#include "lockstep/kernels/loop_plan.h"
 #include "lockstep/kernels/promote.h"
 #include "lockstep/kernels/rows.h"
 
@@ -64,7 +65,7 @@ Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index) {
   const std::int64_t n = wide.numel();
   Shape shape = x.shape();
   shape[a] = n;
-  Tensor y = empty(shape, {x.dtype(), x.device(), x.suggested_format()});
+  Tensor y = empty(shape, {x.dtype(), x.device(), layout_of(x)});
   if (y.numel() == 0) return y;
   const bool blocks = a == 0 && x.is_contiguous();
   const std::size_t bytes = blocks ? y.nbytes() / static_cast<std::size_t>(n) : 0;

@@ -1,6 +1,7 @@
 #include "lockstep/core/check.h"
 #include "lockstep/kernels/cast.h"
 #include "lockstep/kernels/join.h"
+#include "lockstep/kernels/loop_plan.h"
 #include "lockstep/kernels/promote.h"
 
 namespace lockstep::kernels {
@@ -21,7 +22,7 @@ Tensor cat(std::span<const Tensor> tensors, std::int64_t axis) {
     shape[a] += t.shape()[a];
     dtype = promote(dtype, t.dtype());
   }
-  Tensor y = empty(shape, {dtype, first.device(), first.suggested_format()});
+  Tensor y = empty(shape, {dtype, first.device(), layout_of(first)});
   std::int64_t at = 0;
   for (const Tensor& t : tensors) {
     copy_into(y.slice(a, at, at + t.shape()[a]), t);
@@ -39,7 +40,7 @@ Tensor pad(const Tensor& x, const Shape& borders, double value) {
     LOCKSTEP_CHECK(borders[i] >= 0, "pad: border {} of {} is negative", borders[i], borders);
     shape[x.dim() - 1 - i / 2] += borders[i];
   }
-  Tensor y = empty(shape, {x.dtype(), x.device(), x.suggested_format()});
+  Tensor y = empty(shape, {x.dtype(), x.device(), layout_of(x)});
   fill(y, value);
   copy_into(unpad(y, borders), x);
   return y;

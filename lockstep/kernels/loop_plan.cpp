@@ -69,6 +69,14 @@ LoopPlan plan_loop(const Shape& shape, std::span<const PlanOperand> operands) {
   return p;
 }
 
+MemoryFormat layout_of(const Tensor& x) {
+  if (x.suggested_format() == MemoryFormat::kChannelsLast) return MemoryFormat::kChannelsLast;
+  if (x.dim() != 4 || x.is_contiguous() || x.shape()[1] == 1) return MemoryFormat::kContiguous;
+  const Strides& s = x.strides();
+  const bool last = s[1] == 1 && s[3] >= x.shape()[1] && s[2] >= s[3] && s[0] >= s[2];
+  return last ? MemoryFormat::kChannelsLast : MemoryFormat::kContiguous;
+}
+
 RowCursor::RowCursor(const LoopPlan& plan, std::int64_t row) : plan_(plan) {
   for (int i = 1; i < plan.rank; ++i) {
     index_[i] = row % plan.size[i];

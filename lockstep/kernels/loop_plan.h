@@ -31,6 +31,10 @@ struct PlanOperand {
 // operands[0] is the output, of exactly this shape. For numel() 0 the plan has run() 0 or rows() 0.
 LoopPlan plan_loop(const Shape& shape, std::span<const PlanOperand> operands);
 
+// The layout of a new tensor shaped like x: channels-last also where x is a part of such a tensor
+// and so not dense.
+MemoryFormat layout_of(const Tensor& x);
+
 // Walks the runs of a plan from any row on, keeping each operand's offset (in elements).
 class RowCursor {
  public:
