@@ -14,6 +14,9 @@
 namespace lockstep::dist {
 namespace {
 
+// Rank 0 may be the first to leave a last agreement; the others still read its outcome.
+constexpr Duration kLinger = std::chrono::seconds(3);
+
 constexpr const char* kJoined = "joined";  // "ok" or why the job can't start
 
 std::string rank_key(int rank) { return fmt::format("rank/{}", rank); }
@@ -99,6 +102,7 @@ std::shared_ptr<Store> open_store(const Environment& environment, Duration timeo
   options.token = environment.store_hosted ? "" : environment.job_id;
   options.interface = environment.interface;
   options.timeout = timeout;
+  options.linger = kLinger;
   options.serve = environment.rank == 0 && !environment.store_hosted;
   LOCKSTEP_CHECK(options.port > 0,
                  "a world of {} needs MASTER_PORT, or a launcher that names the job",

@@ -18,8 +18,9 @@ void join_world(Store& store, int rank, int world_size, const std::string& who, 
 // master_addr:master_port, unless the launcher does (store_hosted). Without a port (mpirun, Slurm)
 // or under torchrun, whose own store holds master_port, rank 0 takes the first free one of 16 ports
 // that follow from the job's name, and the others find it by that name. Keys of an earlier restart
-// are out of sight. PortInUseError names the port; if it is a second rank 0 that holds it, the
-// Error says "rank 0 claimed twice".
+// are out of sight. The serving rank's store stays up to 3 s in its destructor for the others.
+// PortInUseError names the port; if it is a second rank 0 that holds it, the Error says "rank 0
+// claimed twice".
 std::shared_ptr<Store> open_store(const Environment& environment,
                                   Duration timeout = kDefaultStoreTimeout);
 

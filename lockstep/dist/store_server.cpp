@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <list>
@@ -54,25 +55,29 @@ std::size_t wanted_fields(const StoreMessage& request) {
 // The state behind the thread; lives on its stack.
 class Session {
  public:
-  Session(Listener& listener, const std::string& token, int wake)
-      : listener_(listener), token_(token), wake_(wake) {}
+  Session(Listener& listener, const std::string& token, int wake,
+          const std::atomic<TimePoint>& end_at)
+      : listener_(listener), token_(token), wake_(wake), end_at_(end_at) {}
 
   void serve() {
     std::vector<pollfd> polled;
     while (true) {
-      polled.assign({{wake_, POLLIN, 0}, {accepting() ? listener_.fd() : -1, POLLIN, 0}});
+      const TimePoint end_at = end_at_;
+      const bool ending = end_at != TimePoint::max();
+      if (ending && (clients_.empty() || std::chrono::steady_clock::now() >= end_at)) return;
+      polled.assign(
+          {{ending ? -1 : wake_, POLLIN, 0}, {accepting() ? listener_.fd() : -1, POLLIN, 0}});
       for (const Client& client : clients_) {
         const bool unsent = client.sent < client.out.size();
         polled.push_back(
             {client.socket.fd(), static_cast<short>(POLLIN | (unsent ? POLLOUT : 0)), 0});
       }
-      const int timeout = accepting() ? -1 : 100;
+      const int timeout = ending ? 5 : accepting() ? -1 : 100;
       if (::poll(polled.data(), polled.size(), timeout) < 0) {
         LOCKSTEP_CHECK(errno == EINTR || errno == EAGAIN, "store server: poll: {}",
                        error_text(errno));
         continue;
       }
-      if (polled[0].revents != 0) return;
       std::size_t slot = 2;
       for (auto it = clients_.begin(); it != clients_.end() && slot < polled.size(); ++slot) {
         it = polled[slot].revents == 0 || advance(*it) ? std::next(it) : clients_.erase(it);
@@ -225,6 +230,7 @@ class Session {
   Listener& listener_;
   const std::string& token_;
   int wake_;
+  const std::atomic<TimePoint>& end_at_;
   KeyTable table_;
   std::list<Client> clients_;
   TimePoint rest_until_{};
@@ -239,14 +245,19 @@ StoreServer::StoreServer(const std::string& address, int port, std::string token
   LOCKSTEP_CHECK(wake_, "store server: eventfd: {}", error_text(errno));
   thread_ = std::thread([this] {
     try {
-      Session(listener_, token_, wake_.get()).serve();
+      Session(listener_, token_, wake_.get(), end_at_).serve();
     } catch (const std::exception& e) {
       log(LogLevel::kError, fmt::format("store server ended: {}", e.what()));
     }
   });
 }
 
-StoreServer::~StoreServer() {
+StoreServer::~StoreServer() { drain(TimePoint::min()); }
+
+void StoreServer::drain(TimePoint deadline) {
+  if (!thread_.joinable()) return;
+  // The largest point in time means "not ending".
+  end_at_ = std::min(deadline, TimePoint::max() - TimePoint::duration(1));
   const std::uint64_t one = 1;
   while (::write(wake_.get(), &one, sizeof one) < 0 && errno == EINTR) {
   }

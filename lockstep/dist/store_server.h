@@ -1,6 +1,7 @@
 // The serving end of the TCP store: one thread, all connections, no waiting on any single one.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <thread>
 
@@ -14,9 +15,12 @@ class StoreServer {
  public:
   // Address and port as Listener takes them; PortInUseError if the port is taken.
   StoreServer(const std::string& address, int port, std::string token = "");
-  ~StoreServer();
+  ~StoreServer();  // ends at once
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
+
+  // Ends once all clients have left, or at the deadline; blocks until then.
+  void drain(TimePoint deadline);
 
   int port() const { return listener_.port(); }
   const std::string& address() const { return listener_.address(); }
@@ -25,6 +29,7 @@ class StoreServer {
   Listener listener_;
   std::string token_;
   FileDescriptor wake_;  // an eventfd: readable once the server shall end
+  std::atomic<TimePoint> end_at_ = TimePoint::max();  // set before wake_ is
   std::thread thread_;
 };
 

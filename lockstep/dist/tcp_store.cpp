@@ -1,6 +1,7 @@
 #include "lockstep/dist/tcp_store.h"
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -60,7 +61,13 @@ TcpStore::TcpStore(TcpStoreOptions options) : options_(std::move(options)) {
   }
 }
 
-TcpStore::~TcpStore() = default;
+TcpStore::~TcpStore() {
+  idle_.clear();  // our own connections are no reason to stay
+  // An exception on its way out must be seen soon: the others can't finish anyway.
+  if (server_ && options_.linger.count() > 0 && std::uncaught_exceptions() == 0) {
+    server_->drain(deadline_after(options_.linger));
+  }
+}
 
 Socket TcpStore::open(int port, TimePoint deadline, bool retry) const {
   Socket socket = connect_to(options_.host, port, deadline, {options_.interface, retry});

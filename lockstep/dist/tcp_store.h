@@ -22,6 +22,7 @@ struct TcpStoreOptions {
   std::string token;      // of the job; server and clients must agree
   std::string interface;  // clients leave from here; "": the kernel chooses
   int port_span = 1;      // ports tried from `port` on: clients take the one that serves the token
+  Duration linger{0};     // the server's destructor leaves the clients so long to finish
   Duration timeout = kDefaultStoreTimeout;  // to connect, and for an operation that does not wait
 };
 

@@ -1,8 +1,10 @@
 // lockstep-run from outside: what users see when jobs succeed, fail, freeze and are stopped.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -336,6 +338,39 @@ TEST(Launcher, NodesOfDifferentShapesAreRefused) {
   second.send(SIGKILL);
   first.wait();
   second.wait();
+}
+
+TEST(OtherLaunchers, MpirunsRanksMeet) {
+  TempFolder folder;
+  if (std::system("mpirun --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no mpirun here";
+  Program run({"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3",
+               LOCKSTEP_LAUNCH_WORKER, "meet", folder.path()});
+  EXPECT_EQ(run.wait(60), 0) << run.err();
+  EXPECT_EQ(text_of(folder / "2"), "2 3 2 3 0 0\n");
+}
+
+// What srun would set; no port is given, the ranks find each other by the job's name.
+TEST(OtherLaunchers, TwoSlurmJobsOnOneHostDoNotMeet) {
+  TempFolder folders[2];
+  std::vector<std::unique_ptr<Program>> tasks;
+  for (int job = 0; job < 2; ++job) {
+    for (int task = 1; task >= 0; --task) {
+      const std::vector<string> env = {"SLURM_JOB_ID=" + std::to_string(::getpid()),
+                                       "SLURM_STEP_ID=" + std::to_string(job),
+                                       "SLURM_PROCID=" + std::to_string(task),
+                                       "SLURM_LOCALID=" + std::to_string(task),
+                                       "SLURM_NTASKS=2",
+                                       "SLURM_STEP_TASKS_PER_NODE=2",
+                                       "SLURM_NODEID=0",
+                                       "SLURM_STEP_NODELIST=localhost"};
+      tasks.push_back(std::make_unique<Program>(worker("meet", folders[job].path()), env));
+    }
+  }
+  for (auto& task : tasks) EXPECT_EQ(task->wait(), 0) << task->err();
+  for (const TempFolder& folder : folders) {
+    EXPECT_EQ(text_of(folder / "0"), "0 2 0 2 0 0\n");
+    EXPECT_EQ(text_of(folder / "1"), "1 2 1 2 0 0\n");
+  }
 }
 
 TEST(CommandLine, BadFlagsAreNamedWithoutStartingAnything) {

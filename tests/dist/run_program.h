@@ -50,7 +50,8 @@ class Program {
       const std::string name = entry.substr(0, entry.find('='));
       const bool own = name == "RANK" || name == "WORLD_SIZE" || name.starts_with("LOCKSTEP_") ||
                        name.starts_with("PET_") || name.starts_with("MASTER_") ||
-                       name.starts_with("OMPI_") || name == "OMP_NUM_THREADS";
+                       name.starts_with("OMPI_") || name.starts_with("SLURM_") ||
+                       name == "OMP_NUM_THREADS";
       if (!own) spec.environment.push_back(std::move(entry));
     }
     spec.environment.insert(spec.environment.end(), extra.begin(), extra.end());

@@ -120,6 +120,35 @@ TEST(TcpStore, AServersDeathReachesWaitingClientsAtOnce) {
 }
 
 // A frozen server keeps its connections: only the deadline helps.
+TEST(TcpStore, ALingeringServerLetsItsClientsFinish) {
+  TcpStoreOptions options = client_of(0);
+  options.serve = true;
+  options.linger = std::chrono::seconds(10);
+  auto server = std::make_unique<TcpStore>(options);
+  auto client = std::make_unique<TcpStore>(client_of(server->port()));
+  std::thread leaver([&] {
+    std::this_thread::sleep_for(milliseconds(60));
+    client->set("k", "v");
+    EXPECT_EQ(client->get("k"), "v");
+    client.reset();
+  });
+  const auto start = steady_clock::now();
+  server.reset();
+  EXPECT_GE(steady_clock::now() - start, milliseconds(55));
+  EXPECT_LT(steady_clock::now() - start, milliseconds(5000));
+  leaver.join();
+}
+
+TEST(TcpStore, ALingeringServerDoesNotWaitForEver) {
+  TcpStoreOptions options = client_of(0);
+  options.serve = true;
+  options.linger = milliseconds(60);
+  auto server = std::make_unique<TcpStore>(options);
+  TcpStore client(client_of(server->port()));
+  server.reset();
+  EXPECT_THROW(client.check("k"), CommError);
+}
+
 TEST(TcpStore, AServerThatDoesNotAnswerIsATimeout) {
   Listener frozen("127.0.0.1", 0);
   EXPECT_THROW(TcpStore store(client_of(frozen.port(), milliseconds(120))), Error);
