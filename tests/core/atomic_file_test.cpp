@@ -130,7 +130,7 @@ TEST(AtomicFile, ALinkToADeviceIsRefused) {
 
 // A process killed at any moment of a save leaves the old file or the new one.
 TEST(AtomicFile, KilledWritersLeaveAWholeFileAndNoPile) {
-  const TempFolder folder;
+  const TempFolder folder = TempFolder::in_memory();
   const std::string path = folder / "model.safetensors";
   constexpr std::int64_t kElements = 1 << 18;
   const auto contents = [](float value) {
