@@ -62,7 +62,7 @@ def deviation(a, b):
 
 
 train("toy_net_f32", ToyNet, steps=4, batch=16)
-train("toy_net_f64", lambda: ToyNet(height=16, width=16), steps=50, batch=16, dtype=torch.float64, crop=16)
+train("toy_net_f64", lambda: ToyNet(height=16, width=16), steps=20, batch=16, dtype=torch.float64, crop=16)
 for name, make in (("mlp", lambda: MLP([784, 64, 32, 10])), ("small_net", SmallNet)):
     single = train(name, make, steps=50, batch=16)
     kept = dict(values)
