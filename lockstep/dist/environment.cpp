@@ -75,12 +75,18 @@ bool read_world(const Reader& read, const Names& names, Environment& out) {
                  names.world, *world);
   out.rank = *rank;
   out.world_size = *world;
-  const std::optional<int> local_rank = read.number(names.local_rank, 0, kMaxRanks);
-  const std::optional<int> local_world =
-      *names.local_world == '\0' ? std::nullopt : read.number(names.local_world, 1, kMaxRanks);
+  const bool names_local_world = *names.local_world != '\0';
+  const int local_rank = read.number(names.local_rank, 0, kMaxRanks).value_or(-1);
+  const int local_world =
+      names_local_world ? read.number(names.local_world, 1, kMaxRanks).value_or(0) : 0;
   // Without a word about nodes, all ranks are taken to be on one.
-  out.local_world_size = local_world.value_or(local_rank ? std::max(*local_rank + 1, 1) : *world);
-  out.local_rank = local_rank.value_or(local_world ? *rank % *local_world : *rank);
+  if (local_world > 0) {
+    out.local_world_size = local_world;
+    out.local_rank = local_rank >= 0 ? local_rank : *rank % local_world;
+  } else {
+    out.local_world_size = local_rank >= 0 ? local_rank + 1 : *world;
+    out.local_rank = local_rank >= 0 ? local_rank : *rank;
+  }
   LOCKSTEP_CHECK(out.local_rank < out.local_world_size, "{}={} is outside the node's ranks: {}={}",
                  names.local_rank, out.local_rank, names.local_world, out.local_world_size);
   LOCKSTEP_CHECK(out.local_world_size <= out.world_size, "{}={} is more than {}={}",

@@ -273,12 +273,12 @@ TEST(Launcher, AConsoleThatNobodyReadsDoesNotHoldUpTheEnd) {
   // The inner launcher's stdout is a pipe whose reader sleeps.
   const string inner =
       string(LOCKSTEP_RUN_PROGRAM) + " --tee=1 --log-dir=" + folder.path() +
-      " sh -c 'i=0; while [ $i -lt 3000 ]; do echo 0123456789012345678901234567890123456789; "
+      " sh -c 'i=0; while [ $i -lt 1500 ]; do echo 0123456789012345678901234567890123456789; "
       "i=$((i+1)); done; exit 9'; echo $? > " +
       folder.path() + "/code";
-  Program run({"sh", "-c", "{ " + inner + "; } | sleep 2.5"});
+  Program run({"sh", "-c", "{ " + inner + "; } | sleep 3"});
   EXPECT_TRUE(eventually([&] { return text_of(folder / "code") == "9\n"; }));
-  EXPECT_LT(run.seconds(), 2.4);
+  EXPECT_LT(run.seconds(), 2.9);
   run.wait();
 }
 
