@@ -43,6 +43,13 @@ data::DataLoaderOptions loader_options(const RecipeOptions& o) {
   return loader;
 }
 
+// A last batch of a single example has no batch statistics: it is left out.
+data::DataLoaderOptions train_loader_options(const RecipeOptions& o, std::int64_t examples) {
+  data::DataLoaderOptions loader = loader_options(o);
+  loader.drop_last = examples > o.batch_size && examples % o.batch_size == 1;
+  return loader;
+}
+
 dist::DdpOptions ddp_options(const RecipeOptions& o) {
   dist::DdpOptions ddp;
   if (o.bucket_cap_mb > 0) ddp.bucket_cap_mb = o.bucket_cap_mb;
@@ -76,7 +83,8 @@ RecipeRun::RecipeRun(RecipeOptions options, std::shared_ptr<Trainable> model, Re
       agreement_(*group_),
       folder_(options_.model_path, options_.exp_name, group_->rank() == 0),
       train_sampler_(make_train_sampler(options_, data, group_->rank(), group_->size())),
-      train_loader_(data.train, train_sampler_, loader_options(options_)),
+      train_loader_(data.train, train_sampler_,
+                    train_loader_options(options_, train_sampler_->size())),
       valid_loader_(data.valid,
                     std::make_shared<data::ExactDistributedSampler>(data.valid->size(),
                                                                     group_->rank(), group_->size()),
