@@ -17,18 +17,22 @@ namespace lockstep::dist {
 // everyone has finished reading number s-2. Small inputs travel in the slot itself. Within a large
 // collective each rank counts its steps on its clock, the same number on every rank.
 struct PeerAddress {
-  std::int64_t segment = -1;  // -1: memory that only its own rank can reach
-  std::int64_t fd = -1;       // the owner's descriptor of the segment
-  std::int64_t bytes = 0;     // size of the segment
-  std::int64_t offset = 0;    // of the data in it; for threads of one process the address itself
+  static constexpr std::int32_t kUnreachable = -1;  // memory that only its own rank can reach
+  static constexpr std::int32_t kSame = -2;         // of an output: the input's
+
+  std::int32_t segment = kUnreachable;
+  std::int32_t fd = -1;     // the owner's descriptor of the segment
+  std::int64_t bytes = 0;   // size of the segment
+  std::int64_t offset = 0;  // of the data in it; for threads of one process the address itself
 };
 
+// In place, all that peers have to read lies in the first cache line of the slot.
 struct LargeHeader {
   PeerAddress input;
   PeerAddress output;
 };
 
-inline constexpr std::size_t kInlineBytes = 32 << 10;  // most that a header slot carries
+inline constexpr std::size_t kInlineBytes = 4 << 10;   // most that a header slot carries
 inline constexpr std::size_t kStageBytes = 256 << 10;  // a staging slot
 inline constexpr int kStageSlots = 4;
 inline constexpr std::size_t kMailBytes = 32 << 10;  // a mailbox cell

@@ -10,13 +10,6 @@
 namespace lockstep::dist {
 namespace {
 
-// Most bytes that a rank exposes in its header slot: every rank reads all slots in full, so less
-// per rank where there are many.
-std::size_t inline_limit(int size) {
-  return std::min(kInlineBytes,
-                  std::max<std::size_t>(4 << 10, (64 << 10) / static_cast<std::size_t>(size)));
-}
-
 std::size_t exposed_bytes(const Collective& c) {
   return c.kind == CollectiveKind::kBroadcast ? c.output.bytes() : c.input.bytes();
 }
@@ -71,7 +64,7 @@ void PeerGroup::execute(const Collective& c, std::uint64_t sequence) {
   if (c.kind == CollectiveKind::kRecv) return receive_message(c, work);
   if (size() == 1) return execute_alone(c);
 
-  const bool small = exposed_bytes(c) <= inline_limit(size());
+  const bool small = exposed_bytes(c) <= kInlineBytes;
   exchange_headers(c, small, work);
   const std::int64_t count = fingerprint(c).count;
   if (c.kind == CollectiveKind::kBarrier || count == 0) return;
@@ -102,7 +95,10 @@ void PeerGroup::fill_header(HeaderSlot& slot, const Collective& c, bool small) {
   }
   LargeHeader addresses;
   addresses.input = memory_->address_of(c.input.data, c.input.bytes());
-  addresses.output = memory_->address_of(c.output.data, c.output.bytes());
+  if (c.output.data == c.input.data)
+    addresses.output.segment = PeerAddress::kSame;
+  else
+    addresses.output = memory_->address_of(c.output.data, c.output.bytes());
   std::memcpy(slot.payload, &addresses, sizeof(addresses));
 }
 
@@ -142,13 +138,14 @@ void PeerGroup::compare_headers(const RunningWork& work, bool all_there) const {
 bool PeerGroup::reach_peers(const Collective& c, std::uint64_t sequence) {
   const bool broadcast = c.kind == CollectiveKind::kBroadcast;
   const bool writes = c.kind == CollectiveKind::kAllReduce;
-  std::vector<LargeHeader> headers(static_cast<std::size_t>(size()));
+  const auto header = [&](int p) -> const LargeHeader& {
+    return *reinterpret_cast<const LargeHeader*>(block_.header(p, sequence).payload);
+  };
   // First whether all can be reached: a decision that must be the same on every rank.
   for (int p = 0; p < size(); ++p) {
-    LargeHeader& header = headers[static_cast<std::size_t>(p)];
-    std::memcpy(&header, block_.header(p, sequence).payload, sizeof(header));
     if (broadcast && p != c.peer) continue;
-    if (header.input.segment == -1 || (writes && header.output.segment == -1)) return false;
+    if (header(p).input.segment == PeerAddress::kUnreachable) return false;
+    if (writes && header(p).output.segment == PeerAddress::kUnreachable) return false;
   }
   for (int p = 0; p < size(); ++p) {
     const auto i = static_cast<std::size_t>(p);
@@ -159,8 +156,11 @@ bool PeerGroup::reach_peers(const Collective& c, std::uint64_t sequence) {
       outputs_[i] = c.output.data;
       continue;
     }
-    inputs_[i] = memory_->reach(p, headers[i].input);
-    if (writes) outputs_[i] = memory_->reach(p, headers[i].output);
+    void* input = memory_->reach(p, header(p).input);
+    inputs_[i] = input;
+    if (!writes) continue;
+    const bool in_place = header(p).output.segment == PeerAddress::kSame;
+    outputs_[i] = in_place ? input : memory_->reach(p, header(p).output);
   }
   return true;
 }

@@ -15,7 +15,7 @@ class PeerMemory {
 
   // See ProcessGroup::allocate.
   virtual std::shared_ptr<Storage> allocate(std::size_t bytes) = 0;
-  // The address of [data, data+bytes) for peers; segment -1 where they cannot reach it.
+  // The address of [data, data+bytes) for peers; kUnreachable where they cannot reach it.
   virtual PeerAddress address_of(const void* data, std::size_t bytes) = 0;
   // Where an address of rank `owner` lies in this process. Throws CommError where it cannot be
   // reached any more. Only the thread that executes collectives calls it.

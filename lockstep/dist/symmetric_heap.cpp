@@ -1,7 +1,9 @@
 #include "lockstep/dist/symmetric_heap.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 
 #include "lockstep/core/check.h"
 
@@ -65,14 +67,19 @@ PeerAddress SymmetricHeap::address_of(const void* data, std::size_t bytes) {
   const auto& [start, number] = *--next;
   const MemoryFile& file = *segments_->all[static_cast<std::size_t>(number)].file;
   if (begin + bytes > start + file.bytes()) return {};
-  return {number, file.fd(), static_cast<std::int64_t>(file.bytes()), begin - start};
+  return {static_cast<std::int32_t>(number), file.fd(), static_cast<std::int64_t>(file.bytes()),
+          begin - start};
 }
 
 void* SymmetricHeap::reach(int owner, const PeerAddress& address) {
-  std::shared_ptr<void>& mapping = reached_[{owner, address.segment}];
+  if (static_cast<std::size_t>(owner) >= reached_.size())
+    reached_.resize(static_cast<std::size_t>(owner) + 1);
+  auto& segments = reached_[static_cast<std::size_t>(owner)];
+  const auto number = static_cast<std::size_t>(address.segment);
+  if (number >= segments.size()) segments.resize(number + 1);
+  std::shared_ptr<void>& mapping = segments[number];
   if (!mapping)
-    mapping = map_memory_file(pid_of_(owner), static_cast<int>(address.fd),
-                              static_cast<std::size_t>(address.bytes));
+    mapping = map_memory_file(pid_of_(owner), address.fd, static_cast<std::size_t>(address.bytes));
   return static_cast<char*>(mapping.get()) + address.offset;
 }
 

@@ -5,10 +5,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "lockstep/dist/memory_file.h"
@@ -34,7 +32,7 @@ class SymmetricHeap final : public PeerMemory {
 
   std::shared_ptr<Segments> segments_;
   std::function<pid_t(int)> pid_of_;
-  std::map<std::pair<int, std::int64_t>, std::shared_ptr<void>> reached_;
+  std::vector<std::vector<std::shared_ptr<void>>> reached_;  // by rank and segment
 };
 
 }  // namespace lockstep::dist
