@@ -1,9 +1,9 @@
 // The engine under sum, max, norm: combines the elements of some axes. Internal.
 //
-// Order: the reduced elements, in the order of their strides (a channels-last and a contiguous tensor
-// may differ), go in blocks: lanes within 1024 elements, then blocks as a balanced binary tree; over
-// columns, 32 rows at a time, then the same tree. It depends on shape and strides alone, never on
-// the number of threads, and makes the error of a long f32 sum grow with log(n).
+// Order: the reduced elements, in the order of their strides (a channels-last and a contiguous
+// tensor may differ), go in blocks: lanes within 1024 elements, then blocks as a balanced binary
+// tree; over columns, 32 rows at a time, then the same tree. It depends on shape and strides alone,
+// never on the number of threads, and makes the error of a long f32 sum grow with log(n).
 #pragma once
 
 #include "lockstep/core/tensor.h"
@@ -21,7 +21,8 @@ struct ReductionLoops {
   void (*combine)(void* acc, const void* x, std::int64_t n);
 };
 
-// The axes as a set of bits; no axes mean all. Throws Error for an axis out of range or named twice.
+// The axes as a set of bits; no axes mean all. Throws Error for an axis out of range or named
+// twice.
 unsigned axis_set(const Shape& axes, int rank, const char* op);
 // The shape without the axes of the set, or with them of size 1.
 Shape reduced_shape(const Shape& shape, unsigned axes, bool keepdim);

@@ -13,11 +13,11 @@
 namespace lockstep::kernels {
 namespace {
 
-constexpr std::int64_t kBlock = 1024;             // elements that one run() takes
-constexpr std::int64_t kSegment = 64 * kBlock;    // elements of one result that one thread takes
-constexpr std::int64_t kColumns = 512;            // results side by side that one thread takes
-constexpr std::int64_t kRowsPerPart = 32;         // rows summed before they join the tree
-constexpr std::int64_t kRowSegment = 1024;        // rows that one thread takes
+constexpr std::int64_t kBlock = 1024;           // elements that one run() takes
+constexpr std::int64_t kSegment = 64 * kBlock;  // elements of one result that one thread takes
+constexpr std::int64_t kColumns = 512;          // results side by side that one thread takes
+constexpr std::int64_t kRowsPerPart = 32;       // rows summed before they join the tree
+constexpr std::int64_t kRowSegment = 1024;      // rows that one thread takes
 constexpr int kTreeDepth = 64;
 
 // Joins values in the order of their coming as a balanced binary tree: level k holds 2^k of them.
@@ -61,11 +61,11 @@ class Tree {
 
 struct Job {
   const ReductionLoops* loops;
-  LoopPlan kept;     // operand 0: result, operand 1: input
-  LoopPlan reduced;  // operand 0: input
-  std::int64_t count;    // reduced elements per result
+  LoopPlan kept;       // operand 0: result, operand 1: input
+  LoopPlan reduced;    // operand 0: input
+  std::int64_t count;  // reduced elements per result
   std::int64_t results;
-  ConvertRun load;   // null: the input is of the compute type
+  ConvertRun load;  // null: the input is of the compute type
   const char* in;
   std::int64_t in_itemsize;
   char* out;
@@ -229,7 +229,8 @@ void reduce_columns(const Job& job) {
                   row.offset(1) + begin * job.kept.stride[0][1]};
   };
   const std::int64_t work = std::min(job.count, kRowSegment) * std::min(kColumns, run);
-  const std::int64_t grain = std::max<std::int64_t>(kSegment / 2 / std::max<std::int64_t>(work, 1), 1);
+  const std::int64_t grain =
+      std::max<std::int64_t>(kSegment / 2 / std::max<std::int64_t>(work, 1), 1);
   parallel_for(groups * segments, grain, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       std::int64_t width;
@@ -325,8 +326,8 @@ Tensor reduce(const Tensor& x, unsigned axes, DType compute, const ReductionLoop
   job.out = static_cast<char*>(out.data());
   job.itemsize = static_cast<std::int64_t>(out.itemsize());
   const std::int64_t kept_step = job.kept.stride[0][1], reduced_step = job.reduced.stride[0][0];
-  const bool side_by_side = kept_step == 1 && job.kept.run() >= 4 && job.count > 1 &&
-                            reduced_step != 1;
+  const bool side_by_side =
+      kept_step == 1 && job.kept.run() >= 4 && job.count > 1 && reduced_step != 1;
   if (side_by_side)
     reduce_columns(job);
   else

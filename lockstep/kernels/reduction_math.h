@@ -1,5 +1,6 @@
-// What a reduction does with its elements, and its loops over contiguous memory. Internal. A functor
-// has map(x), applied to each element once, and combine(a, b); both work on scalars and on vectors.
+// What a reduction does with its elements, and its loops over contiguous memory. Internal. A
+// functor has map(x), applied to each element once, and combine(a, b); both work on scalars and on
+// vectors.
 #pragma once
 
 #include "lockstep/kernels/pointwise_loops.h"
