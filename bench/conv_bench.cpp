@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockstep/kernels/batch_norm.h"
+#include "lockstep/kernels/batch_norm_pool.h"
 #include "lockstep/kernels/cast.h"
 #include "lockstep/kernels/conv2d.h"
 #include "lockstep/kernels/linear.h"
@@ -111,6 +112,19 @@ void norm_relu(benchmark::State& state) {
   finish(state, 0);
 }
 
+void norm_relu_pool(benchmark::State& state) {
+  const Layer l(kLayers[state.range(0)], dtype_of(state));
+  const Tensor x = images(l.y_shape(), l.x.dtype());
+  std::int64_t count = 0;
+  for (auto _ : state) {
+    const auto s = batch_state(x, l.gamma, l.beta, &count);
+    const auto r = kernels::batch_norm_pool_forward(x, s, {});
+    const auto sums = kernels::batch_norm_pool_backward_sums(r.y, r.taps, x, s, {});
+    benchmark::DoNotOptimize(kernels::batch_norm_pool_backward(r.y, r.taps, x, s, {}, sums, count));
+  }
+  finish(state, 0);
+}
+
 void pool(benchmark::State& state) {
   const Layer l(kLayers[state.range(0)], dtype_of(state));
   const Tensor x = images(l.y_shape(), l.x.dtype());
@@ -146,22 +160,22 @@ void step(benchmark::State& state) {
     Tensor x, z;
     kernels::BatchNormState norm;
     std::int64_t count;
-    Shape pooled_from;
     Tensor taps;
   };
   for (auto _ : state) {
     std::vector<Saved> saved;
     Tensor x = layers[0].x;
     for (const Layer& l : layers) {
-      Saved s{x, kernels::conv2d_forward(x, l.w, l.b), {}, 0, {}, {}};
+      Saved s{x, kernels::conv2d_forward(x, l.w, l.b), {}, 0, {}};
       s.norm = batch_state(s.z, l.gamma, l.beta, &s.count);
-      x = kernels::batch_norm_forward(s.z, s.norm);
       if (l.size.pooled) {
-        auto r = kernels::max_pool2d_forward(
-            x, {}, l.size.out == 512 ? MemoryFormat::kContiguous : MemoryFormat::kChannelsLast);
-        s.pooled_from = x.shape();
+        auto r = kernels::batch_norm_pool_forward(
+            s.z, s.norm, {},
+            l.size.out == 512 ? MemoryFormat::kContiguous : MemoryFormat::kChannelsLast);
         s.taps = r.taps;
         x = r.y;
+      } else {
+        x = kernels::batch_norm_forward(s.z, s.norm);
       }
       saved.push_back(std::move(s));
     }
@@ -182,9 +196,13 @@ void step(benchmark::State& state) {
     Tensor dy = kernels::linear_backward_input(dh, w1).view(last);
     for (std::size_t i = layers.size(); i-- > 0;) {
       const Saved& s = saved[i];
-      if (s.taps.defined()) dy = kernels::max_pool2d_backward(dy, s.taps, s.pooled_from, {});
-      const auto sums = kernels::batch_norm_backward_sums(dy, s.z, s.norm);
-      dy = kernels::batch_norm_backward(dy, s.z, s.norm, sums, s.count);
+      if (s.taps.defined()) {
+        const auto sums = kernels::batch_norm_pool_backward_sums(dy, s.taps, s.z, s.norm, {});
+        dy = kernels::batch_norm_pool_backward(dy, s.taps, s.z, s.norm, {}, sums, s.count);
+      } else {
+        const auto sums = kernels::batch_norm_backward_sums(dy, s.z, s.norm);
+        dy = kernels::batch_norm_backward(dy, s.z, s.norm, sums, s.count);
+      }
       benchmark::DoNotOptimize(
           kernels::conv2d_backward_weights(dy, s.x, layers[i].w.shape(), true));
       if (i > 0) dy = kernels::conv2d_backward_data(dy, layers[i].w, s.x.shape());
@@ -206,6 +224,10 @@ BENCHMARK(conv_forward)->Apply(per_layer);
 BENCHMARK(conv_backward_data)->Apply(per_layer);
 BENCHMARK(conv_backward_weights)->Apply(per_layer);
 BENCHMARK(norm_relu)->Apply(per_layer);
+BENCHMARK(norm_relu_pool)
+    ->ArgNames({"layer", "bf16"})
+    ->ArgsProduct({{1, 3}, {0, 1}})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(pool)
     ->ArgNames({"layer", "bf16"})
     ->ArgsProduct({{1, 3}, {0, 1}})

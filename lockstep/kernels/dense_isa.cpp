@@ -1,4 +1,5 @@
 // Chooses among the copies of the dense kernels' loops.
+#include "lockstep/kernels/batch_norm_pool_simd.h"
 #include "lockstep/kernels/batch_norm_simd.h"
 #include "lockstep/kernels/gemm_simd.h"
 #include "lockstep/kernels/isa.h"
@@ -10,17 +11,20 @@ namespace kBaseline {
 extern const GemmKernels kGemmKernels;
 extern const BatchNormKernels kBatchNormKernels;
 extern const MaxPoolKernels kMaxPoolKernels;
+extern const BatchNormPoolKernels kBatchNormPoolKernels;
 }  // namespace kBaseline
 #if defined(__x86_64__)
 namespace kAvx2 {
 extern const GemmKernels kGemmKernels;
 extern const BatchNormKernels kBatchNormKernels;
 extern const MaxPoolKernels kMaxPoolKernels;
+extern const BatchNormPoolKernels kBatchNormPoolKernels;
 }  // namespace kAvx2
 namespace kAvx512 {
 extern const GemmKernels kGemmKernels;
 extern const BatchNormKernels kBatchNormKernels;
 extern const MaxPoolKernels kMaxPoolKernels;
+extern const BatchNormPoolKernels kBatchNormPoolKernels;
 }  // namespace kAvx512
 #define LOCKSTEP_CHOOSE(table) \
   switch (best_isa()) {        \
@@ -37,6 +41,7 @@ extern const MaxPoolKernels kMaxPoolKernels;
 
 const GemmKernels& gemm_kernels() { LOCKSTEP_CHOOSE(kGemmKernels) }
 const BatchNormKernels& batch_norm_kernels() { LOCKSTEP_CHOOSE(kBatchNormKernels) }
+const BatchNormPoolKernels& batch_norm_pool_kernels() { LOCKSTEP_CHOOSE(kBatchNormPoolKernels) }
 const MaxPoolKernels& max_pool_kernels() { LOCKSTEP_CHOOSE(kMaxPoolKernels) }
 
 }  // namespace lockstep::kernels

@@ -6,6 +6,7 @@
 #include "lockstep/autograd/ops/adaptive_avg_pool2d.h"
 #include "lockstep/autograd/ops/avg_pool2d.h"
 #include "lockstep/autograd/ops/batch_norm.h"
+#include "lockstep/autograd/ops/batch_norm_pool.h"
 #include "lockstep/autograd/ops/bmm.h"
 #include "lockstep/autograd/ops/conv2d.h"
 #include "lockstep/autograd/ops/linear.h"
@@ -129,7 +130,18 @@ TEST(DenseOps, GradientsAreThoseOfFiniteDifferences) {
   check("batch_norm_relu",
         [](const V& v) { return batch_norm_relu(v[0], v[1], v[2], {}, {}, true); },
         {x, gamma, beta});
+  check("batch_norm_relu_max_pool2d",
+        [](const V& v) {
+          return batch_norm_relu_max_pool2d(v[0], v[1], v[2], {}, {}, true, 0.1, 1e-5, 2);
+        },
+        {x, gamma, beta});
   const Tensor mean = wave({4}, 5), var = full({4}, 1.5, {.dtype = kF64});
+  check("batch_norm_relu_max_pool2d in evaluation",
+        [&](const V& v) {
+          return batch_norm_relu_max_pool2d(v[0], v[1], v[2], mean, var, false, 0.1, 1e-5, 2,
+                                            MemoryFormat::kContiguous);
+        },
+        {x, gamma, beta});
   check("batch_norm in evaluation",
         [&](const V& v) { return batch_norm(v[0], v[1], v[2], mean, var, false); },
         {x, gamma, beta});

@@ -3,6 +3,8 @@
 
 #include "kernels/dense_oracle.h"
 #include "lockstep/core/threads.h"
+#include "lockstep/kernels/batch_norm_pool.h"
+#include "lockstep/kernels/max_pool2d.h"
 #include "support/expect_close.h"
 
 namespace lockstep {
@@ -59,7 +61,7 @@ class BatchNorm : public ::testing::TestWithParam<DType> {};
 
 TEST_P(BatchNorm, TrainingForwardAndBackward) {
   const DType dtype = GetParam();
-  const std::vector<Shape> shapes = {{5, 3},          {2, 3, 7}, {4, 3, 5, 6}, {2, 70, 3, 3},
+  const std::vector<Shape> shapes = {{5, 3},         {2, 3, 7}, {4, 3, 5, 6}, {2, 70, 3, 3},
                                      {90, 16, 9, 9}, {64, 512}, {2, 1, 1, 1}, {33, 5, 1, 1}};
   for (const Shape& shape : shapes)
     for (bool relu : {false, true}) {
@@ -155,6 +157,50 @@ TEST_P(BatchNorm, TheNumberOfThreadsChangesNoBit) {
     for (std::size_t i = 0; i < now.size(); ++i) EXPECT_SAME_BITS(now[i], first[i]);
   }
   set_num_threads(0);
+}
+
+TEST_P(BatchNorm, WithPoolingIsOneAfterTheOther) {
+  const DType dtype = GetParam();
+  const std::vector<std::pair<Shape, kernels::Pool2dOptions>> cases = {
+      {{2, 3, 6, 4}, {}},
+      {{3, 70, 7, 9}, {}},  // a row and a column in no window
+      {{20, 64, 8, 8}, {}},
+      {{2, 1, 9, 6}, {.kernel = {3, 2}, .stride = {3, 2}}},
+      {{4, 5, 1, 1}, {.kernel = {1, 1}, .stride = {1, 1}}}};
+  for (const auto& [shape, window] : cases)
+    for (MemoryFormat format : {MemoryFormat::kChannelsLast, MemoryFormat::kContiguous}) {
+      SCOPED_TRACE(shape.str());
+      const std::int64_t c = shape[1];
+      const Tensor x = random_tensor(shape, 1, dtype, 0.5, 2);
+      const auto m = kernels::batch_norm_moments(x);
+      const BatchNormState state{m.mean, kernels::batch_norm_inverse_std(m.var, 1e-5),
+                                 random_tensor({c}, 3, kF32), random_tensor({c}, 4, kF32), true};
+      const Tensor between = kernels::batch_norm_forward(x, state);
+      const auto wanted = kernels::max_pool2d_forward(between, window, format);
+      const auto r = kernels::batch_norm_pool_forward(x, state, window, format);
+      EXPECT_TRUE(r.y.is_contiguous(format));
+      EXPECT_SAME_BITS(r.y, wanted.y);
+      const Tensor dy = random_tensor(wanted.y.shape(), 5, dtype).contiguous(format);
+      const Tensor g = kernels::max_pool2d_backward(dy, wanted.taps, shape, window);
+      const auto sums = kernels::batch_norm_backward_sums(g, x, state);
+      const auto fused = kernels::batch_norm_pool_backward_sums(dy, r.taps, x, state, window);
+      const double tol = dtype == kF64 ? 1e-12 : 2e-5;
+      const bool half = dtype_size(dtype) == 2;
+      // Rounded to half, more values tie, and the first of them is another one.
+      if (!half) {
+        EXPECT_CLOSE(fused.dy, sums.dy, tol, tol * 10);
+        EXPECT_CLOSE(fused.dy_xmu, sums.dy_xmu, tol, tol * 10);
+        EXPECT_CLOSE(kernels::batch_norm_pool_backward(dy, r.taps, x, state, window, sums, m.count),
+                     kernels::batch_norm_backward(g, x, state, sums, m.count), tol, tol);
+      } else {
+        const auto t = testing::tolerance(dtype, 4);
+        const Tensor own = kernels::max_pool2d_backward(dy, r.taps, shape, window);
+        EXPECT_CLOSE(fused.dy, kernels::batch_norm_backward_sums(own, x, state).dy, tol, tol * 10);
+        EXPECT_CLOSE(
+            kernels::batch_norm_pool_backward(dy, r.taps, x, state, window, fused, m.count),
+            kernels::batch_norm_backward(own, x, state, fused, m.count), t.relative, t.absolute);
+      }
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(DTypes, BatchNorm, ::testing::Values(kF32, kF64, kF16, kBF16),

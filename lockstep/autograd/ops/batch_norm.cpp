@@ -1,48 +1,25 @@
 #include "lockstep/autograd/ops/batch_norm.h"
 
+#include "lockstep/autograd/ops/batch_norm_statistics.h"
 #include "lockstep/autograd/record.h"
-#include "lockstep/core/check.h"
 #include "lockstep/kernels/batch_norm.h"
 #include "lockstep/kernels/cast.h"
 
 namespace lockstep {
 namespace {
 
-struct Statistics {
-  Tensor mean, inverse_std;
-  std::int64_t count = 0;  // values of the batch per channel; 0 where the statistics were given
-};
-
-Statistics of_batch(const Variable& x, const Tensor& running_mean, const Tensor& running_var,
-                    bool training, double momentum, double eps) {
-  const kernels::BatchNormMoments moments = kernels::batch_norm_moments(x.data());
-  LOCKSTEP_CHECK(
-      moments.count != 1,
-      "batch_norm: expected more than one value per channel in training but got an input "
-      "of shape {}",
-      x.shape());
-  if (training && running_mean.defined())
-    kernels::batch_norm_update_running(running_mean, running_var, moments, momentum);
-  return {moments.mean, kernels::batch_norm_inverse_std(moments.var, eps), moments.count};
-}
-
 Tensor value(const Variable& v) { return v.defined() ? v.data() : Tensor(); }
 
 Variable normalize(const char* name, bool relu, const Variable& x, const Variable& weight,
                    const Variable& bias, const Tensor& running_mean, const Tensor& running_var,
                    bool training, double momentum, double eps) {
-  LOCKSTEP_CHECK(running_mean.defined() == running_var.defined(),
-                 "batch_norm: expected both running statistics or none");
-  const bool batch = training || !running_mean.defined();
-  const Statistics s =
-      batch ? of_batch(x, running_mean, running_var, training, momentum, eps)
-            // Copies: training may change the running ones before backward comes.
-            : Statistics{running_mean.clone(), kernels::batch_norm_inverse_std(running_var, eps)};
+  const BatchNormStatistics s =
+      batch_norm_statistics(x, running_mean, running_var, training, momentum, eps);
   kernels::BatchNormState state{s.mean, s.inverse_std, value(weight), value(bias), relu};
   return record(name, kernels::batch_norm_forward(x.data(), state), inputs(x, weight, bias),
                 [&](const Tensor&) {
                   return [x = SavedTensor(x.data()), gamma = SavedTensor(state.gamma),
-                          beta = SavedTensor(state.beta), state, batch,
+                          beta = SavedTensor(state.beta), state, batch = s.of_batch,
                           count = s.count](const Tensor& dy, Gradients& dx) {
                     kernels::BatchNormState now = state;
                     now.gamma = gamma.get();
