@@ -75,25 +75,31 @@ struct Forward {
     }
   }
   template <class T, class A>
-  LOCKSTEP_ELEMENT_FN void window_tap(const T* from, const Norm<A>& norm, std::int32_t tap, A* best,
-                                      std::int32_t* at, std::int64_t count) {
-    for (std::int64_t j = 0; j < count; ++j) {
-      const A z = (load(from[j]) - norm.mean[j]) * norm.scale[j] + norm.shift[j];
-      const A v = A(0) > z ? A(0) : z;
-      const bool takes = tap == 0 || (!(v <= best[j]) && best[j] == best[j]);  // a NaN stays
-      best[j] = takes ? v : best[j];
-      at[j] = takes ? tap : at[j];
-    }
-  }
-  template <class T, class A>
   __attribute__((always_inline)) void window(const T* from, T* to, std::uint8_t* to_taps,
                                              const Norm<A>& norm, std::int64_t count) const {
-    A best[kBlock] = {};
-    std::int32_t at[kBlock] = {};
+    A best[kBlock], mean[kBlock], scale[kBlock], shift[kBlock];
+    std::int32_t at[kBlock];
+    for (std::int64_t j = 0; j < count; ++j) {
+      mean[j] = norm.mean[j];
+      scale[j] = norm.scale[j];
+      shift[j] = norm.shift[j];
+      const A z = (load(from[j]) - mean[j]) * scale[j] + shift[j];
+      best[j] = A(0) > z ? A(0) : z;
+      at[j] = 0;
+    }
     for (std::int64_t r = 0; r < p.kernel[0]; ++r)
-      for (std::int64_t s = 0; s < p.kernel[1]; ++s)
-        window_tap<T, A>(from + (r * p.w + s) * p.c, norm,
-                         static_cast<std::int32_t>(r * p.kernel[1] + s), best, at, count);
+      for (std::int64_t s = 0; s < p.kernel[1]; ++s) {
+        const auto tap = static_cast<std::int32_t>(r * p.kernel[1] + s);
+        if (tap == 0) continue;
+        const T* pixel = from + (r * p.w + s) * p.c;
+        for (std::int64_t j = 0; j < count; ++j) {
+          const A z = (load(pixel[j]) - mean[j]) * scale[j] + shift[j];
+          const A v = A(0) > z ? A(0) : z;
+          const bool takes = !(v <= best[j]) & (best[j] == best[j]);  // a NaN stays
+          best[j] = takes ? v : best[j];
+          at[j] = takes ? tap : at[j];
+        }
+      }
     if (strides.c == 1)
       for (std::int64_t j = 0; j < count; ++j) store(to + j, best[j]);
     else

@@ -133,7 +133,20 @@ struct BackwardSums {
       const T* __restrict gradient = static_cast<const T*>(dy) + i * c;
       const std::int64_t n = smaller(step, rows - i);
       for (std::int64_t j = 0; j < c; ++j) s[j] = p[j] = 0;
-      for (std::int64_t r = 0; r < n; ++r, from += c, gradient += c)
+      std::int64_t r = 0;
+      for (; r + 4 <= n; r += 4, from += 4 * c, gradient += 4 * c)
+        for (std::int64_t j = 0; j < c; ++j) {
+          A d[4], g[4];
+#pragma GCC unroll 4
+          for (int q = 0; q < 4; ++q) {
+            d[q] = load(from[q * c + j]) - mean[j];
+            g[q] = load(gradient[q * c + j]);
+            if (kRelu) g[q] = d[q] * scale[j] + shift[j] <= A(0) ? A(0) : g[q];
+          }
+          s[j] += (g[0] + g[1]) + (g[2] + g[3]);
+          p[j] += (g[0] * d[0] + g[1] * d[1]) + (g[2] * d[2] + g[3] * d[3]);
+        }
+      for (; r < n; ++r, from += c, gradient += c)
         for (std::int64_t j = 0; j < c; ++j) {
           const A d = load(from[j]) - mean[j];
           A g = load(gradient[j]);
