@@ -52,6 +52,42 @@ void chunk_deviations(const T* __restrict x, std::int64_t rows, std::int64_t c,
     }
 }
 
+// sum += g and product += g (x - mean) over the rows, g = 0 where ReLU cut off.
+template <class T, class A, bool kRelu>
+__attribute__((noinline)) void chunk_gradients(const T* __restrict from,
+                                               const T* __restrict gradient, std::int64_t rows,
+                                               std::int64_t c, const A* __restrict mean,
+                                               const A* __restrict scale, const A* __restrict shift,
+                                               A* __restrict sum, A* __restrict product) {
+  const auto masked = [](A g, A z) __attribute__((always_inline)) {
+    return kRelu && z <= A(0) ? A(0) : g;
+  };
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4, from += 4 * c, gradient += 4 * c) {
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < c; ++j) {
+      const A m = mean[j], k = scale[j], b = shift[j];
+      const A d0 = load(from[j]) - m, d1 = load(from[c + j]) - m;
+      const A d2 = load(from[2 * c + j]) - m, d3 = load(from[3 * c + j]) - m;
+      const A g0 = masked(load(gradient[j]), d0 * k + b);
+      const A g1 = masked(load(gradient[c + j]), d1 * k + b);
+      const A g2 = masked(load(gradient[2 * c + j]), d2 * k + b);
+      const A g3 = masked(load(gradient[3 * c + j]), d3 * k + b);
+      sum[j] += (g0 + g1) + (g2 + g3);
+      product[j] += (g0 * d0 + g1 * d1) + (g2 * d2 + g3 * d3);
+    }
+  }
+  for (; r < rows; ++r, from += c, gradient += c) {
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < c; ++j) {
+      const A d = load(from[j]) - mean[j];
+      const A g = masked(load(gradient[j]), d * scale[j] + shift[j]);
+      sum[j] += g;
+      product[j] += g * d;
+    }
+  }
+}
+
 struct Moments {
   const void* x;
   std::int64_t rows, c;
@@ -133,27 +169,7 @@ struct BackwardSums {
       const T* __restrict gradient = static_cast<const T*>(dy) + i * c;
       const std::int64_t n = smaller(step, rows - i);
       for (std::int64_t j = 0; j < c; ++j) s[j] = p[j] = 0;
-      std::int64_t r = 0;
-      for (; r + 4 <= n; r += 4, from += 4 * c, gradient += 4 * c)
-        for (std::int64_t j = 0; j < c; ++j) {
-          A d[4], g[4];
-#pragma GCC unroll 4
-          for (int q = 0; q < 4; ++q) {
-            d[q] = load(from[q * c + j]) - mean[j];
-            g[q] = load(gradient[q * c + j]);
-            if (kRelu) g[q] = d[q] * scale[j] + shift[j] <= A(0) ? A(0) : g[q];
-          }
-          s[j] += (g[0] + g[1]) + (g[2] + g[3]);
-          p[j] += (g[0] * d[0] + g[1] * d[1]) + (g[2] * d[2] + g[3] * d[3]);
-        }
-      for (; r < n; ++r, from += c, gradient += c)
-        for (std::int64_t j = 0; j < c; ++j) {
-          const A d = load(from[j]) - mean[j];
-          A g = load(gradient[j]);
-          if (kRelu) g = d * scale[j] + shift[j] <= A(0) ? A(0) : g;
-          s[j] += g;
-          p[j] += g * d;
-        }
+      chunk_gradients<T, A, kRelu>(from, gradient, n, c, mean, scale, shift, s, p);
       for (std::int64_t j = 0; j < c; ++j) {
         sum_dy[j] += s[j];
         sum_dy_xmu[j] += p[j];

@@ -1,6 +1,5 @@
 #include "lockstep/models/toy_net.h"
 
-#include "lockstep/autograd/ops/max_pool2d.h"
 #include "lockstep/autograd/ops/view.h"
 #include "lockstep/core/check.h"
 
@@ -26,11 +25,10 @@ ToyNetImpl::ToyNetImpl(const ImageOptions& options) {
 
 Variable ToyNetImpl::forward(const Variable& images) {
   Variable x = bn1->forward_relu(conv1(images));
-  x = bn2->forward_relu(conv2(x));
-  x = max_pool2d(x, 2);
+  x = bn2->forward_relu_max_pool(conv2(x), 2);
   x = bn3->forward_relu(conv3(x));
-  x = bn4->forward_relu(conv4(x));
-  x = max_pool2d(x, 2, MemoryFormat::kContiguous);  // the order that flatten reads
+  // Contiguous is the order that flatten reads.
+  x = bn4->forward_relu_max_pool(conv4(x), 2, MemoryFormat::kContiguous);
   x = bn5->forward_relu(fc1(flatten(x, 1)));
   return fc2(x);
 }

@@ -1,6 +1,7 @@
 #include "lockstep/nn/batch_norm.h"
 
 #include "lockstep/autograd/ops/batch_norm.h"
+#include "lockstep/autograd/ops/batch_norm_pool.h"
 #include "lockstep/core/check.h"
 #include "lockstep/nn/init.h"
 
@@ -35,20 +36,35 @@ void BatchNormImpl::reset_running_stats() {
   zero_(num_batches_tracked.data());
 }
 
-Variable BatchNormImpl::normalize(const Variable& x, bool relu) {
-  check_input(x);
-  const auto run = [&](const Tensor& mean, const Tensor& var, bool training, double momentum) {
-    const auto op = relu ? batch_norm_relu : batch_norm;
-    return op(x, weight, bias, mean, var, training, momentum, options.eps());
-  };
-  if (!options.track_running_stats()) return run({}, {}, true, 0);
-  if (!is_training()) return run(running_mean.data(), running_var.data(), false, 0);
+template <class Op>
+Variable BatchNormImpl::with_statistics(const Op& op) {
+  if (!options.track_running_stats()) return op(Tensor(), Tensor(), true, 0.0);
+  if (!is_training()) return op(running_mean.data(), running_var.data(), false, 0.0);
   auto* batches = num_batches_tracked.data().data<std::int64_t>();
   const double momentum = options.momentum().value_or(1.0 / static_cast<double>(*batches + 1));
-  Variable y = run(running_mean.data(), running_var.data(), true, momentum);
+  Variable y = op(running_mean.data(), running_var.data(), true, momentum);
   ++*batches;  // after the operation: a batch that it refused does not count
   num_batches_tracked.data().bump_version();
   return y;
+}
+
+Variable BatchNormImpl::normalize(const Variable& x, bool relu) {
+  check_input(x);
+  return with_statistics(
+      [&](const Tensor& mean, const Tensor& var, bool training, double momentum) {
+        const auto op = relu ? batch_norm_relu : batch_norm;
+        return op(x, weight, bias, mean, var, training, momentum, options.eps());
+      });
+}
+
+Variable BatchNorm2dImpl::forward_relu_max_pool(const Variable& x, std::int64_t kernel,
+                                                MemoryFormat format) {
+  check_input(x);
+  return with_statistics(
+      [&](const Tensor& mean, const Tensor& var, bool training, double momentum) {
+        return batch_norm_relu_max_pool2d(x, weight, bias, mean, var, training, momentum,
+                                          options.eps(), kernel, format);
+      });
 }
 
 void BatchNorm1dImpl::check_input(const Variable& x) const {

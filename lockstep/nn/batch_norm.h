@@ -55,6 +55,9 @@ class BatchNormImpl : public Module, public ReluFusion {
  protected:
   BatchNormImpl(const BatchNormOptions& options, const char* name);
   virtual void check_input(const Variable& x) const = 0;
+  // Calls op(running mean, running var, training, momentum) with what the mode asks for.
+  template <class Op>
+  Variable with_statistics(const Op& op);
 
  private:
   Variable normalize(const Variable& x, bool relu);
@@ -76,6 +79,10 @@ class BatchNorm2dImpl : public BatchNormImpl {
  public:
   explicit BatchNorm2dImpl(const BatchNormOptions& options)
       : BatchNormImpl(options, "BatchNorm2d") {}
+
+  // max_pool2d(forward_relu(x), kernel, format) without the large tensor between; same bits.
+  Variable forward_relu_max_pool(const Variable& x, std::int64_t kernel,
+                                 MemoryFormat format = MemoryFormat::kChannelsLast);
 
  protected:
   void check_input(const Variable& x) const override;
