@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "lockstep/core/check.h"
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace lockstep {
 namespace {
@@ -41,6 +44,22 @@ SizeClass size_class(std::size_t bytes) {
 // A large request takes a cached block up to this much larger than itself.
 std::size_t largest_fit(std::size_t capacity) { return capacity + capacity / 4; }
 
+// With the address sanitizer, cached blocks and what rounding adds to a request are out of bounds.
+void forbid(void* p, std::size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_poison_memory_region(p, bytes);
+#else
+  (void)p, (void)bytes;
+#endif
+}
+void permit(void* p, std::size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(p, bytes);
+#else
+  (void)p, (void)bytes;
+#endif
+}
+
 void* system_allocate(std::size_t capacity) {
   if (capacity < kLargeBytes) return std::aligned_alloc(kAlignment, capacity);
   void* p = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -50,6 +69,7 @@ void* system_allocate(std::size_t capacity) {
 }
 
 void system_free(CpuAllocator::Block block) noexcept {
+  permit(block.data, block.capacity);
   if (block.capacity < kLargeBytes)
     std::free(block.data);
   else
@@ -134,6 +154,8 @@ CpuAllocator::Block CpuAllocator::allocate(std::size_t bytes) {
   }
   stats.live += capacity;
   stats.peak_live = std::max(stats.peak_live, stats.live);
+  forbid(p, capacity);
+  permit(p, bytes);
   return {p, capacity};
 }
 
@@ -141,6 +163,7 @@ void CpuAllocator::deallocate(Block block) noexcept {
   if (!block.data) return;
   std::lock_guard lock(state_->mutex);
   state_->stats.live -= block.capacity;
+  forbid(block.data, block.capacity);
   try {
     if (block.capacity < kLargeBytes)
       state_->small[size_class(block.capacity).index].push_back(block.data);

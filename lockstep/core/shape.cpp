@@ -44,6 +44,7 @@ Shape Shape::inserted(int axis, std::int64_t dim) const {
 }
 
 std::int64_t Shape::numel() const {
+  if (std::find(begin(), end(), 0) != end()) return 0;
   std::int64_t n = 1;
   for (int i = 0; i < rank_; ++i) {
     if (__builtin_mul_overflow(n, dims_[i], &n))
@@ -74,7 +75,8 @@ Strides contiguous_strides(const Shape& shape, MemoryFormat format) {
   std::int64_t step = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
     strides[i] = step;
-    step *= std::max<std::int64_t>(shape[i], 1);
+    // Only a tensor without elements can have a stride beyond 63 bits; none of its strides counts.
+    if (__builtin_mul_overflow(step, std::max<std::int64_t>(shape[i], 1), &step)) step = 1;
   }
   return strides;
 }

@@ -1,5 +1,10 @@
 #include "lockstep/core/tensor.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
 #include "lockstep/core/check.h"
 #include "lockstep/core/dispatch.h"
 
@@ -15,9 +20,9 @@ Tensor::Tensor(std::shared_ptr<Storage> storage, Shape shape, Strides strides, s
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
   if (format == MemoryFormat::kChannelsLast && dim() != 4) return false;
+  if (numel() == 0) return true;
   const Strides wanted = contiguous_strides(shape_, format);
   for (int i = 0; i < dim(); ++i) {
-    if (shape_[i] == 0) return true;
     if (shape_[i] != 1 && strides_[i] != wanted[i]) return false;
   }
   return true;
@@ -30,13 +35,13 @@ MemoryFormat Tensor::suggested_format() const {
 }
 
 bool Tensor::is_dense() const {
+  if (numel() == 0) return true;
   std::int64_t expected = 1;
   bool used[kMaxRank] = {};
   for (int n = 0; n < dim(); ++n) {
     int next = -1;
     for (int i = 0; i < dim(); ++i) {
       if (used[i]) continue;
-      if (shape_[i] == 0) return true;
       if (shape_[i] == 1 || strides_[i] == expected) {
         next = i;
         break;
@@ -60,15 +65,38 @@ double Tensor::item_as_double() const {
   return visit_dtype(dtype_, [&]<class T>() { return static_cast<double>(*data<T>()); });
 }
 
-Tensor empty(const Shape& shape, const TensorOptions& options) {
+namespace {
+
+std::size_t checked_bytes(const Shape& shape, DType dtype, const char* op) {
   for (std::int64_t d : shape)
-    LOCKSTEP_CHECK(d >= 0, "empty: a dimension of shape {} is negative", shape);
+    LOCKSTEP_CHECK(d >= 0, "{}: a dimension of shape {} is negative", op, shape);
   std::size_t bytes = 0;
-  LOCKSTEP_CHECK_AS(OutOfMemoryError,
-                    !__builtin_mul_overflow(static_cast<std::size_t>(shape.numel()),
-                                            dtype_size(options.dtype), &bytes),
-                    "out of memory: shape {} of {} does not fit 64 bits of bytes", shape,
-                    options.dtype);
+  LOCKSTEP_CHECK_AS(
+      OutOfMemoryError,
+      !__builtin_mul_overflow(static_cast<std::size_t>(shape.numel()), dtype_size(dtype), &bytes),
+      "out of memory: shape {} of {} does not fit 64 bits of bytes", shape, dtype);
+  return bytes;
+}
+
+template <class T>
+T converted(double value) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    // Both ends are exact in double: the upper one is the power of two after the greatest value.
+    constexpr double kEnd = 2.0 * static_cast<double>(std::numeric_limits<T>::max() / 2 + 1);
+    constexpr double kBegin = static_cast<double>(std::numeric_limits<T>::min());
+    const double whole = std::trunc(value);
+    LOCKSTEP_CHECK(whole >= kBegin && whole < kEnd, "full: {} is not a value of {}", value,
+                   kDTypeOf<T>);
+    return static_cast<T>(whole);
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+}  // namespace
+
+Tensor empty(const Shape& shape, const TensorOptions& options) {
+  const std::size_t bytes = checked_bytes(shape, options.dtype, "empty");
   const MemoryFormat format = shape.rank() == 4 ? options.format : MemoryFormat::kContiguous;
   return {std::make_shared<Storage>(bytes, options.device), shape,
           contiguous_strides(shape, format), 0, options.dtype};
@@ -78,7 +106,8 @@ Tensor empty_like(const Tensor& like) { return empty_like(like, like.dtype()); }
 
 Tensor empty_like(const Tensor& like, DType dtype) {
   if (!like.is_dense()) return empty(like.shape(), {dtype, like.device()});
-  const std::size_t bytes = static_cast<std::size_t>(like.numel()) * dtype_size(dtype);
+  LOCKSTEP_CHECK(like.defined(), "empty_like: the tensor is undefined");
+  const std::size_t bytes = checked_bytes(like.shape(), dtype, "empty_like");
   return {std::make_shared<Storage>(bytes, like.device()), like.shape(), like.strides(), 0, dtype};
 }
 
@@ -99,7 +128,7 @@ Tensor ones(const Shape& shape, const TensorOptions& options) { return full(shap
 Tensor full(const Shape& shape, double value, const TensorOptions& options) {
   Tensor out = empty(shape, options);
   visit_dtype(options.dtype,
-              [&]<class T>() { std::fill_n(out.data<T>(), out.numel(), static_cast<T>(value)); });
+              [&]<class T>() { std::fill_n(out.data<T>(), out.numel(), converted<T>(value)); });
   return out;
 }
 
@@ -131,7 +160,7 @@ template Tensor tensor(std::span<const std::uint8_t>, const Shape&);
 template Tensor tensor(std::span<const bool>, const Shape&);
 
 Tensor from_blob(void* data, const Shape& shape, DType dtype, std::function<void(void*)> deleter) {
-  const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * dtype_size(dtype);
+  const std::size_t bytes = checked_bytes(shape, dtype, "from_blob");
   LOCKSTEP_CHECK(data || bytes == 0, "from_blob: null data for shape {}", shape);
   if (!deleter) deleter = [](void*) {};
   return {std::make_shared<Storage>(data, bytes, std::move(deleter)), shape,

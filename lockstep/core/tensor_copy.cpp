@@ -70,6 +70,7 @@ void copy_units(const CopyPlan& p, void* dst, const void* src) {
 }  // namespace
 
 void copy_elements(const Tensor& dst, const Tensor& src) {
+  LOCKSTEP_CHECK(dst.defined() && src.defined(), "copy: an undefined tensor");
   LOCKSTEP_CHECK(dst.dtype() == src.dtype() && dst.shape() == src.shape(),
                  "copy: expected source and destination alike but got {} {} and {} {}", src.dtype(),
                  src.shape(), dst.dtype(), dst.shape());
@@ -89,6 +90,7 @@ void copy_elements(const Tensor& dst, const Tensor& src) {
 }
 
 void zero_(const Tensor& tensor) {
+  LOCKSTEP_CHECK(tensor.defined(), "zero_: the tensor is undefined");
   tensor.bump_version();
   if (tensor.numel() == 0) return;
   if (tensor.is_dense()) {

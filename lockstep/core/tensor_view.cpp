@@ -10,17 +10,16 @@ namespace {
 // Replaces one -1 by what the others leave.
 Shape infer_shape(Shape shape, std::int64_t numel, const Shape& from) {
   int unknown = -1;
-  std::int64_t known = 1;
   for (int i = 0; i < shape.rank(); ++i) {
     if (shape[i] == -1) {
       LOCKSTEP_CHECK(unknown < 0, "view: more than one -1 in {}", shape);
       unknown = i;
     } else {
       LOCKSTEP_CHECK(shape[i] >= 0, "view: a dimension of {} is negative", shape);
-      known *= shape[i];
     }
   }
   if (unknown >= 0) {
+    const std::int64_t known = shape.erased(unknown).numel();
     LOCKSTEP_CHECK(known > 0 && numel % known == 0,
                    "view: shape {} does not fit the {} elements of {}", shape, numel, from);
     shape[unknown] = numel / known;
@@ -57,9 +56,14 @@ bool view_strides(const Tensor& x, const Shape& shape, Strides* out) {
   return target < 0;
 }
 
+void check_defined(const Tensor& x, const char* op) {
+  LOCKSTEP_CHECK(x.defined(), "{}: the tensor is undefined", op);
+}
+
 }  // namespace
 
 Tensor Tensor::view(const Shape& shape) const {
+  check_defined(*this, "view");
   const Shape wanted = infer_shape(shape, numel(), shape_);
   Strides strides;
   LOCKSTEP_CHECK(view_strides(*this, wanted, &strides),
@@ -69,6 +73,7 @@ Tensor Tensor::view(const Shape& shape) const {
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {
+  check_defined(*this, "reshape");
   const Shape wanted = infer_shape(shape, numel(), shape_);
   Strides strides;
   if (view_strides(*this, wanted, &strides)) return {storage_, wanted, strides, offset_, dtype_};
@@ -120,7 +125,7 @@ Tensor Tensor::slice(std::int64_t axis, std::int64_t start, std::int64_t end,
   Tensor out = *this;
   out.shape_[a] = last == first ? 0 : (last - first - 1) / step + 1;
   out.offset_ += out.shape_[a] > 0 ? first * strides_[a] : 0;
-  out.strides_[a] *= step;
+  if (out.shape_[a] > 1) out.strides_[a] *= step;  // else no stride counts, and this may overflow
   return out;
 }
 
@@ -140,12 +145,14 @@ Tensor Tensor::squeeze(std::int64_t axis) const {
 }
 
 Tensor Tensor::unsqueeze(std::int64_t axis) const {
+  check_defined(*this, "unsqueeze");
   const int a = normalize_axis(axis, dim() + 1, "unsqueeze");
   const std::int64_t stride = a < dim() ? shape_[a] * strides_[a] : 1;
   return {storage_, shape_.inserted(a, 1), strides_.inserted(a, stride), offset_, dtype_};
 }
 
 Tensor Tensor::expand(const Shape& shape) const {
+  check_defined(*this, "expand");
   LOCKSTEP_CHECK(shape.rank() >= dim(), "expand: shape {} has fewer dimensions than {}", shape,
                  shape_);
   Shape sizes = shape;
@@ -158,19 +165,26 @@ Tensor Tensor::expand(const Shape& shape) const {
                    shape_, shape);
     strides[lead + i] = shape_[i] == wanted ? strides_[i] : 0;
   }
+  for (std::int64_t d : sizes)
+    LOCKSTEP_CHECK(d >= 0, "expand: {} does not expand to {}", shape_, shape);
   return {storage_, sizes, strides, offset_, dtype_};
 }
 
 Tensor Tensor::as_strided(const Shape& shape, const Strides& strides, std::int64_t offset) const {
+  check_defined(*this, "as_strided");
   LOCKSTEP_CHECK(shape.rank() == strides.rank(),
                  "as_strided: shape {} and strides {} differ in rank", shape, strides);
-  std::int64_t low = offset, high = offset;
+  for (std::int64_t d : shape)
+    LOCKSTEP_CHECK(d >= 0, "as_strided: a dimension of {} is negative", shape);
+  __int128 low = offset, high = offset;
   for (int i = 0; i < shape.rank(); ++i) {
-    const std::int64_t reach = std::max<std::int64_t>(shape[i] - 1, 0) * strides[i];
+    const __int128 reach =
+        static_cast<__int128>(std::max<std::int64_t>(shape[i] - 1, 0)) * strides[i];
     (reach < 0 ? low : high) += reach;
   }
   const auto elements = static_cast<std::int64_t>(storage_->bytes() / itemsize());
-  LOCKSTEP_CHECK(shape.numel() == 0 || (low >= 0 && high < elements),
+  const bool has_none = shape.numel() == 0;
+  LOCKSTEP_CHECK(has_none ? offset >= 0 && offset <= elements : low >= 0 && high < elements,
                  "as_strided: shape {}, strides {}, offset {} leave a storage of {} elements",
                  shape, strides, offset, elements);
   return {storage_, shape, strides, offset, dtype_};
