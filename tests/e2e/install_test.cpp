@@ -9,6 +9,7 @@
 #include <regex>
 
 #include "dist/run_program.h"
+#include "lockstep/core/config.h"
 
 namespace lockstep::testing {
 namespace {
@@ -16,6 +17,15 @@ namespace {
 namespace fs = std::filesystem;
 using dist::Program;
 using dist::text_of;
+
+constexpr const char* kFewLines = R"(
+#include <cstdio>
+#include "lockstep/autograd/ops/matmul.h"
+int main() {
+  const lockstep::Variable y = lockstep::matmul(lockstep::ones({2, 3}), lockstep::ones({3, 4}));
+  std::printf("%g\n", y.data().data<float>()[7]);
+}
+)";
 
 // The build tree installed to one prefix, which is then moved: whoever looks at the first one
 // fails.
@@ -112,17 +122,54 @@ find_package(lockstep 99 CONFIG REQUIRED)
 }
 
 TEST_F(Install, PkgConfigIsEnoughForAFewLines) {
-  const std::string source = write("few.cpp", R"(
-#include <cstdio>
-#include "lockstep/autograd/ops/matmul.h"
-int main() {
-  std::printf("%g\n", lockstep::matmul(lockstep::ones({2, 3}), lockstep::ones({3, 4})).data().data<float>()[7]);
-}
-)");
+  const std::string source = write("few.cpp", kFewLines);
   const std::string program = folder_ / "few";
   shell("'" LOCKSTEP_CXX "' -Wall -Wextra -Werror '" + source + "' -o '" + program +
         "' $(pkg-config --cflags --libs lockstep)");
   EXPECT_EQ(run({program}, {library_path()}), "3\n");
+}
+
+// A config that included what only the other kind of build installs: pytorch/pytorch#18419. The
+// rules of a shared build, with a library linked from the objects that are there already.
+TEST_F(Install, ASharedBuildBringsItsDependenciesInside) {
+  if (!is_static()) GTEST_SKIP() << "the other tests have installed a shared library";
+  const std::string build = folder_ / "shared-build", prefix = folder_ / "shared";
+  const auto on_off = [](const char* option, bool on) {
+    return std::string("-D") + option + (on ? "=ON" : "=OFF");
+  };
+  run({LOCKSTEP_CMAKE, "-G", LOCKSTEP_GENERATOR, "-S", LOCKSTEP_SOURCE_DIR, "-B", build,
+       "-DCMAKE_CXX_COMPILER=" LOCKSTEP_CXX, "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=ON",
+       "-DLOCKSTEP_BUILD_APPS=OFF", "-DLOCKSTEP_BUILD_TESTS=OFF", "-DLOCKSTEP_BUILD_BENCH=OFF",
+       on_off("LOCKSTEP_WITH_ONEDNN", kHasOneDnn), on_off("LOCKSTEP_WITH_OPENMP", kHasOpenMp)});
+  const std::string name = "liblockstep.so";
+  const std::string soname =
+      name + "." + std::to_string(kVersionMajor) + "." + std::to_string(kVersionMinor);
+  const std::string file = soname + "." + std::to_string(kVersionPatch);
+  const std::string folder = build + "/lockstep/";
+  shell("'" LOCKSTEP_CXX "' -shared -Wl,-soname," + soname + " -o '" + folder + file +
+        "' -Wl,--whole-archive '" + prefix_ + "/lib/liblockstep.a' -Wl,--no-whole-archive " +
+        "$(pkg-config --libs-only-l --libs-only-other lockstep | sed 's/-llockstep//')");
+  fs::create_symlink(file, folder + soname);
+  fs::create_symlink(soname, folder + name);
+  run({LOCKSTEP_CMAKE, "--install", build, "--prefix", prefix});
+  fs::rename(prefix, prefix + "-moved");
+  const std::string consumer = write("shared-consumer/CMakeLists.txt", R"(
+cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES CXX)
+foreach(package fmt ZLIB OpenMP DNNL)
+  set(CMAKE_DISABLE_FIND_PACKAGE_${package} ON)
+endforeach()
+find_package(lockstep CONFIG REQUIRED)
+add_executable(consumer main.cpp)
+target_link_libraries(consumer PRIVATE lockstep::lockstep)
+)");
+  write("shared-consumer/main.cpp", kFewLines);
+  const std::string source = fs::path(consumer).parent_path();
+  const std::string consumer_build = folder_ / "shared-consumer-build";
+  run({LOCKSTEP_CMAKE, "-G", LOCKSTEP_GENERATOR, "-DCMAKE_CXX_COMPILER=" LOCKSTEP_CXX, "-S", source,
+       "-B", consumer_build, "-DCMAKE_PREFIX_PATH=" + prefix + "-moved"});
+  run({LOCKSTEP_CMAKE, "--build", consumer_build});
+  EXPECT_EQ(run({consumer_build + "/consumer"}), "3\n");
 }
 
 // Processor time of one run, the shortest of ten.
