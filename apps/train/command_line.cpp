@@ -1,7 +1,13 @@
 #include "command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <filesystem>
 #include <map>
+#include <sstream>
+
+#include "lockstep/core/check.h"
+#include "lockstep/models/make_model.h"
 
 namespace lockstep::apps {
 namespace {
@@ -12,6 +18,25 @@ struct DatasetDefaults {
   std::int64_t batch_size, epochs, warmup_epochs;
 };
 constexpr DatasetDefaults kDigitsDefaults{16, 10, 2};
+
+constexpr double kLongestTimeout = 1e6;  // seconds; what a clock's nanoseconds surely hold
+
+// A flag whose value is one of a few words.
+template <class Enum>
+CLI::Option* add_choice(CLI::App& app, const std::string& flags, Enum& target,
+                        const std::map<std::string, Enum>& words, const std::string& help) {
+  std::string now;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : words) {
+    names.push_back(name);
+    if (value == target) now = name;
+  }
+  return app
+      .add_option_function<std::string>(
+          flags, [&target, words](const std::string& name) { target = words.at(name); }, help)
+      ->check(CLI::IsMember(names))
+      ->default_str(now);
+}
 
 }  // namespace
 
@@ -24,14 +49,9 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
       "lockstep-run, or alone for one rank.",
       "lockstep-train"};
   app.set_version_flag("--version", "lockstep-train 0.1.0");
-  app.option_defaults()->always_capture_default();
+  app.option_defaults()->always_capture_default()->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeLast);
 
-  const std::map<std::string, train::WarmupType> warmup_types{
-      {"linear", train::WarmupType::kLinear}, {"cosine", train::WarmupType::kCosine}};
-  const std::map<std::string, train::WarmupUnit> warmup_units{{"step", train::WarmupUnit::kStep},
-                                                              {"epoch", train::WarmupUnit::kEpoch}};
-  const std::map<std::string, train::Vote> votes{
-      {"any", train::Vote::kAny}, {"all", train::Vote::kAll}, {"rank0", train::Vote::kRank0}};
   std::string data_path;
   int local_rank = 0;
 
@@ -43,10 +63,9 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
   auto* epochs = recipe->add_option("-e,--epochs", r.epochs, "at most (digits: 10)");
   auto* warmup = recipe->add_option("-w,--warmup_epochs,--warmup-epochs", r.warmup_epochs,
                                     "epochs of rising rate (digits: 2)");
-  recipe
-      ->add_option("-t,--warmup_type,--warmup-type", r.warmup_type,
-                   "linear, or cosine: decays to 0 after the warm-up")
-      ->transform(CLI::CheckedTransformer(warmup_types));
+  add_choice(*recipe, "-t,--warmup_type,--warmup-type", r.warmup_type,
+             {{"linear", train::WarmupType::kLinear}, {"cosine", train::WarmupType::kCosine}},
+             "cosine decays to 0 after the warm-up");
   recipe->add_option("-s,--seed_num,--seed-num", r.seed, "of weights, shuffles and dropout");
   recipe->add_option("-d,--data_path,--data-path", data_path,
                      "folder of MNIST's IDX files, raw or .gz");
@@ -59,9 +78,12 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
   auto* training = app.add_option_group("Training");
   training->add_option("--dataset", c.dataset, "mnist, or the embedded digits (default without -d)")
       ->check(CLI::IsMember({"mnist", "digits"}));
-  training->add_option("--model", r.model, "toy_net, …");
-  training->add_option("--warmup-unit", r.warmup_unit, "rate rises by step or by epoch")
-      ->transform(CLI::CheckedTransformer(warmup_units));
+  training->add_option("--model", r.model, "what is trained")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(models::kModelNames),
+                                                     std::end(models::kModelNames))));
+  add_choice(*training, "--warmup-unit", r.warmup_unit,
+             {{"step", train::WarmupUnit::kStep}, {"epoch", train::WarmupUnit::kEpoch}},
+             "how the rate rises");
   training->add_option("--momentum", r.momentum, "of SGD (Nesterov)");
   training->add_option("--weight-decay", r.weight_decay, "of SGD");
   training->add_option("--lookahead-k", r.lookahead_k, "fast steps per slow one; 0: off");
@@ -72,8 +94,10 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
   training->add_option("--plateau-patience", r.plateau_patience, "epochs before that");
   training->add_option("--stop-patience", r.stop_patience,
                        "epochs without improvement before the end");
-  training->add_option("--stop-vote", r.stop_vote, "whose wish to stop counts: any, all, rank0")
-      ->transform(CLI::CheckedTransformer(votes));
+  add_choice(
+      *training, "--stop-vote", r.stop_vote,
+      {{"any", train::Vote::kAny}, {"all", train::Vote::kAll}, {"rank0", train::Vote::kRank0}},
+      "whose wish to stop counts");
 
   auto* running = app.add_option_group("Running");
   running
@@ -89,16 +113,18 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
   running->add_option("--bucket-cap-mb", r.bucket_cap_mb,
                       "size of gradient buckets; 0: 1 MiB, then 25");
   running->add_option("--workers", r.loader_workers, "loader threads of each rank");
-  running->add_option("--timeout", c.timeout_seconds, "seconds that a collective may take")
-      ->check(CLI::PositiveNumber);
+  running->add_option("--timeout", c.timeout_seconds, "seconds that a collective may take");
   running->add_flag("-q,--quiet", c.quiet, "no progress bar");
 
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    parsed.ends = true;
-    parsed.exit_code = app.exit(e) == 0 ? 0 : 2;
+  } catch (const CLI::Success& e) {
+    std::ostringstream answer;
+    app.exit(e, answer, answer);
+    parsed.answer = answer.str();
     return parsed;
+  } catch (const CLI::ParseError& e) {
+    throw UsageError(std::string(e.what()) + "; --help lists the flags");
   }
   const bool has_path = !data_path.empty();
   if (has_path) c.data_path = data_path;
@@ -108,8 +134,18 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
     if (epochs->count() == 0) r.epochs = kDigitsDefaults.epochs;
     if (warmup->count() == 0) r.warmup_epochs = kDigitsDefaults.warmup_epochs;
   }
-  if (app.count("--resume") > 0 || running->count("--resume") > 0) {
-    if (r.resume.empty()) r.resume = r.model_path + "/" + r.exp_name + "/last.safetensors";
+  if (running->count("--resume") > 0 && r.resume.empty())
+    r.resume = (std::filesystem::path(r.model_path) / r.exp_name / "last.safetensors").string();
+  try {
+    check_options(r);
+    LOCKSTEP_CHECK(c.threads >= 0, "--threads: expected at least 0 (0: its share) but got {}",
+                   c.threads);
+    LOCKSTEP_CHECK(std::isfinite(c.timeout_seconds) && c.timeout_seconds > 0 &&
+                       c.timeout_seconds <= kLongestTimeout,
+                   "--timeout: expected seconds above 0, at most {}, but got {}", kLongestTimeout,
+                   c.timeout_seconds);
+  } catch (const Error& e) {
+    throw UsageError(e.what());
   }
   return parsed;
 }

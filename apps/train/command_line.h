@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "lockstep/core/error.h"
 #include "lockstep/train/recipe_options.h"
 
 namespace lockstep::apps {
@@ -17,14 +18,20 @@ struct TrainCommand {
   bool quiet = false;
 };
 
-// The result of parsing: either a command, or the exit code with which the program is to end (help
-// and errors have been printed).
-struct ParsedCommand {
-  TrainCommand command;
-  bool ends = false;
-  int exit_code = 0;
+// A flag or value that can't be meant; the program's exit code is 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
 };
 
+// Either a command, or the text of --help or --version, which is all that was asked for.
+struct ParsedCommand {
+  TrainCommand command;
+  std::string answer;
+};
+
+// Of a flag given twice the last one counts. Throws UsageError naming flag, value and what is
+// wanted.
 ParsedCommand parse_command_line(int argc, const char* const* argv);
 
 }  // namespace lockstep::apps

@@ -2,11 +2,14 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 
 #include "command_line.h"
+#include "failure_report.h"
+#include "lockstep/core/check.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/threads.h"
 #include "lockstep/data/digits.h"
@@ -28,19 +31,26 @@ void print_log(LogLevel level, std::string_view message) {
   std::fprintf(stderr, "lockstep-train: %.*s\n", static_cast<int>(message.size()), message.data());
 }
 
-train::RecipeData load_data(const TrainCommand& c) {
-  if (c.dataset == "digits")
-    return {data::load_digits(data::Split::kTrain), data::load_digits(data::Split::kTest)};
-  return {data::load_mnist(c.data_path, data::Split::kTrain),
-          data::load_mnist(c.data_path, data::Split::kTest)};
+std::shared_ptr<data::ImageDataset> load(const TrainCommand& c, data::Split split) {
+  return c.dataset == "digits" ? data::load_digits(split) : data::load_mnist(c.data_path, split);
+}
+
+models::ModelOptions model_options(const data::ImageDataset& images) {
+  models::ModelOptions options;
+  options.channels = images.images().size(1);
+  options.height = images.images().size(2);
+  options.width = images.images().size(3);
+  options.classes = images.classes();
+  return options;
 }
 
 std::shared_ptr<dist::ProcessGroup> make_group(const dist::Environment& environment,
                                                const TrainCommand& c) {
   dist::ProcessGroupOptions options;
   options.timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(c.timeout_seconds * 1e9));
+  const auto join_timeout = std::chrono::ceil<std::chrono::milliseconds>(options.timeout);
   return dist::make_process_group(environment.world_size > 1 ? "shm" : "local",
-                                  dist::open_store(environment), environment.rank,
+                                  dist::open_store(environment, join_timeout), environment.rank,
                                   environment.world_size, options);
 }
 
@@ -56,24 +66,27 @@ void say_summary(TerminalReporter& terminal, const train::RunSummary& s) {
   terminal.say(fmt::format("TensorBoard folder        {}", s.tensorboard));
 }
 
-int train_rank(const TrainCommand& c, const dist::Environment& environment) {
-  const std::atomic<bool>& stop = install_stop_signals();
-  train::check_options(c.recipe);
+int train_rank(const TrainCommand& c, const dist::Environment& environment,
+               const std::atomic<bool>& stop) {
   if (c.threads > 0) set_num_threads(c.threads);
   set_deterministic(c.deterministic);
   TerminalReporter terminal(environment.rank == 0, !c.quiet);
-  const train::RecipeData data = load_data(c);
+  const auto train_set = load(c, data::Split::kTrain), valid_set = load(c, data::Split::kTest);
+  const Shape size = train_set->images().shape().erased(0),
+              valid_size = valid_set->images().shape().erased(0);
+  LOCKSTEP_CHECK(size == valid_size, "{}: training images have the size {}, validation images {}",
+                 c.dataset, size, valid_size);
   auto group = make_group(environment, c);
   train::same_seeds(c.recipe.seed, environment.rank);
-  auto model =
-      std::make_shared<train::Trainable>(c.recipe.model, models::make_model(c.recipe.model));
+  auto model = std::make_shared<train::Trainable>(
+      c.recipe.model, models::make_model(c.recipe.model, model_options(*train_set)));
   terminal.say(fmt::format(
       "{} ({} parameters) on {}: {} training and {} validation images; {} rank{} × {} thread{} "
       "({}), batch {} per rank",
-      c.recipe.model, model->module().parameter_count(), c.dataset, data.train->size(),
-      data.valid->size(), group->size(), group->size() == 1 ? "" : "s", num_threads(),
+      c.recipe.model, model->module().parameter_count(), c.dataset, train_set->size(),
+      valid_set->size(), group->size(), group->size() == 1 ? "" : "s", num_threads(),
       num_threads() == 1 ? "" : "s", group->kind(), c.recipe.batch_size));
-  train::RecipeRun run(c.recipe, model, data, group, terminal, &stop);
+  train::RecipeRun run(c.recipe, model, {train_set, valid_set}, group, terminal, &stop);
   const train::RunSummary summary = run.run();
   if (summary.stop_reason == "requested") {
     terminal.say(
@@ -89,16 +102,21 @@ int train_rank(const TrainCommand& c, const dist::Environment& environment) {
 
 int main(int argc, char** argv) {
   using namespace lockstep;
-  const apps::ParsedCommand parsed = apps::parse_command_line(argc, argv);
-  if (parsed.ends) return parsed.exit_code;
-  int rank = 0;
+  // First of all: a launcher may end this process at any time.
+  const std::atomic<bool>& stop = apps::install_stop_signals();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of the write, as a full disk is
+  dist::Environment environment;
   try {
     set_log_sink(apps::print_log);
-    const dist::Environment environment = dist::read_environment();
-    rank = environment.rank;
-    return apps::train_rank(parsed.command, environment);
+    environment = dist::read_environment();
+    const apps::ParsedCommand parsed = apps::parse_command_line(argc, argv);
+    if (!parsed.answer.empty()) {
+      if (environment.rank == 0) std::fputs(parsed.answer.c_str(), stdout);
+      return 0;
+    }
+    return apps::train_rank(parsed.command, environment, stop);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "lockstep-train: rank %d: %s\n", rank, e.what());
-    return 1;
+    apps::report_failure(environment, e);
+    return dynamic_cast<const apps::UsageError*>(&e) ? 2 : 1;
   }
 }

@@ -16,8 +16,8 @@ std::shared_ptr<Classifier> make_model(std::string_view name, const ModelOptions
     sizes.push_back(options.classes);
     return std::make_shared<MlpImpl>(sizes);
   }
-  throw Error(
-      fmt::format("make_model: there is no model '{}'; there are toy_net, mlp, small_net", name));
+  throw Error(fmt::format("make_model: there is no model '{}'; there are {}", name,
+                          fmt::join(kModelNames, ", ")));
 }
 
 }  // namespace lockstep::models

@@ -1,6 +1,7 @@
 #include "lockstep/train/checkpoint.h"
 
 #include "lockstep/core/check.h"
+#include "lockstep/train/tensor_checksum.h"
 
 namespace lockstep::train {
 namespace {
@@ -13,6 +14,10 @@ std::string metadata_at(const SafetensorsFile& file, const std::string& key) {
   return it == file.metadata.end() ? "" : it->second;
 }
 
+std::string checksum_text(const TensorMap& tensors) {
+  return fmt::format("{:016x}", tensor_checksum(tensors));
+}
+
 }  // namespace
 
 void save_checkpoint(const std::string& path, const TensorMap& tensors,
@@ -21,6 +26,7 @@ void save_checkpoint(const std::string& path, const TensorMap& tensors,
                    {{"format", kFormat},
                     {"version", kVersion},
                     {"model", info.model},
+                    {"checksum", checksum_text(tensors)},
                     {"content", info.weights_only ? "weights" : "training state"}});
 }
 
@@ -34,6 +40,10 @@ TensorMap load_checkpoint(const std::string& path, const std::string& model) {
   LOCKSTEP_CHECK(metadata_at(file, "model") == model,
                  "checkpoint {}: holds model '{}' but '{}' is to be loaded", path,
                  metadata_at(file, "model"), model);
+  const std::string saved = metadata_at(file, "checksum"), mine = checksum_text(file.tensors);
+  LOCKSTEP_CHECK(saved == mine,
+                 "checkpoint {}: it is damaged: the checksum of its contents is {}, it says '{}'",
+                 path, mine, saved);
   return std::move(file.tensors);
 }
 
@@ -47,7 +57,7 @@ TensorMap extract_part(const TensorMap& checkpoint, const std::string& prefix, b
        it != checkpoint.end() && it->first.starts_with(prefix); ++it)
     part[it->first.substr(prefix.size())] = it->second;
   LOCKSTEP_CHECK(!part.empty() || !required,
-                 "checkpoint: it has no '{}…'; it holds weights only and can't be resumed from",
+                 "no '{}…' in it: it holds no whole training state and can't be resumed from",
                  prefix);
   return part;
 }

@@ -17,8 +17,8 @@ struct CheckpointInfo {
 // the old file as it was and throws Error naming file and reason.
 void save_checkpoint(const std::string& path, const TensorMap& tensors, const CheckpointInfo& info);
 
-// Throws Error naming the file if it is absent, damaged, not a checkpoint, or of another model
-// (both names are given).
+// Throws Error naming the file if it is absent, damaged (a checksum is kept in it), not a
+// checkpoint, or of another model (both names are given).
 TensorMap load_checkpoint(const std::string& path, const std::string& model);
 
 // Parts of a checkpoint have names of their own behind a prefix: "optimizer." + key.

@@ -100,6 +100,17 @@ std::string version_event(double wall_time) {
   return event;
 }
 
+std::string session_start_event(double wall_time, std::int64_t step) {
+  std::string session;
+  append_key(session, 1, kVarint);  // SessionLog.status = START
+  append_varint(session, 1);
+  std::string event = event_head(wall_time);
+  append_key(event, 2, kVarint);
+  append_varint(event, static_cast<std::uint64_t>(step));
+  append_bytes(event, 7, session);
+  return event;
+}
+
 std::string scalars_event(double wall_time, std::int64_t step,
                           const std::vector<ScalarPoint>& scalars) {
   std::string summary;
@@ -117,8 +128,10 @@ std::string scalars_event(double wall_time, std::int64_t step,
   return event;
 }
 
-EventFile::EventFile(const std::string& folder) : file_(new_event_path(folder)) {
+EventFile::EventFile(const std::string& folder, std::int64_t first_step)
+    : file_(new_event_path(folder)) {
   file_.append(tf_record(version_event(wall_now())));
+  file_.append(tf_record(session_start_event(wall_now(), first_step)));
 }
 
 void EventFile::add(std::int64_t step, const std::vector<ScalarPoint>& scalars) {

@@ -14,13 +14,12 @@ TensorMap gather_rank_states(const Tensor& mine, dist::ProcessGroup& group) {
 }
 
 Tensor rank_state_of(const TensorMap& states, int rank, int world) {
-  LOCKSTEP_CHECK(
-      static_cast<int>(states.size()) == world,
-      "checkpoint: written by {} ranks, resumed by {}; the same bits need the same number "
-      "of ranks",
-      states.size(), world);
+  LOCKSTEP_CHECK(static_cast<int>(states.size()) == world,
+                 "it was written by {} ranks, resumed by {}; the same bits need the same number "
+                 "of ranks",
+                 states.size(), world);
   const auto it = states.find(std::to_string(rank));
-  LOCKSTEP_CHECK(it != states.end(), "checkpoint: no state of rank {}", rank);
+  LOCKSTEP_CHECK(it != states.end(), "no state of rank {} in it", rank);
   return it->second.clone();
 }
 

@@ -1,14 +1,17 @@
 #include "lockstep/train/recipe_run.h"
 
 #include <chrono>
+#include <cmath>
 #include <exception>
 
 #include "lockstep/autograd/grad_mode.h"
 #include "lockstep/autograd/ops/cross_entropy.h"
 #include "lockstep/core/check.h"
+#include "lockstep/core/log.h"
 #include "lockstep/data/shard.h"
 #include "lockstep/optim/lookahead.h"
 #include "lockstep/optim/sgd.h"
+#include "lockstep/train/resume_terms.h"
 
 namespace lockstep::train {
 namespace {
@@ -18,6 +21,9 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+// 0 where nothing was measured.
+double ratio(double sum, double count) { return count > 0 ? sum / count : 0; }
 
 RecipeOptions checked(RecipeOptions options, const RecipeData& data, int world) {
   check_options(options);
@@ -74,14 +80,15 @@ std::shared_ptr<optim::Optimizer> make_optimizer(const RecipeOptions& o, nn::Mod
 
 RecipeRun::RecipeRun(RecipeOptions options, std::shared_ptr<Trainable> model, RecipeData data,
                      std::shared_ptr<dist::ProcessGroup> group, Reporter& reporter,
-                     const std::atomic<bool>* stop)
+                     const std::atomic<bool>* stop) try
     : options_(checked(std::move(options), data, group->size())),
       model_(std::move(model)),
-      group_(std::move(group)),
+      group_(group),
       reporter_(reporter),
       stop_(stop),
       agreement_(*group_),
       folder_(options_.model_path, options_.exp_name, group_->rank() == 0),
+      terms_(resume_terms(options_, data.train->size(), data.valid->size())),
       train_sampler_(make_train_sampler(options_, data, group_->rank(), group_->size())),
       train_loader_(data.train, train_sampler_,
                     train_loader_options(options_, train_sampler_->size())),
@@ -89,9 +96,38 @@ RecipeRun::RecipeRun(RecipeOptions options, std::shared_ptr<Trainable> model, Re
                     std::make_shared<data::ExactDistributedSampler>(data.valid->size(),
                                                                     group_->rank(), group_->size()),
                     loader_options(options_)),
+      valid_steps_(data::plan_epoch(data::shard_size(data.valid->size(), group_->size()),
+                                    options_.batch_size, /*drop_last=*/false)
+                       .steps),
       ddp_(model_, group_, ddp_options(options_)),
       optimizer_(make_optimizer(options_, model_->module())),
-      rates_(*optimizer_, options_, train_loader_.epoch_plan().steps) {}
+      rates_(*optimizer_, options_, train_loader_.epoch_plan().steps) {
+  require_same_on_all_ranks(data);
+} catch (const std::exception& e) {
+  if (group) group->abort(e.what());
+}
+
+void RecipeRun::require_same_on_all_ranks(const RecipeData& data) const {
+  const auto require = [&](const char* what, auto value) {
+    agreement_.require_same(what, static_cast<double>(value));
+  };
+  require("number of training images", data.train->size());
+  require("number of validation images", data.valid->size());
+  require("--batch_size", options_.batch_size);
+  require("--epochs", options_.epochs);
+  require("--warmup_epochs", options_.warmup_epochs);
+  require("--warmup_type", options_.warmup_type == WarmupType::kCosine);
+  require("--warmup-unit", options_.warmup_unit == WarmupUnit::kStep);
+  require("--learning_rate", options_.learning_rate);
+  require("--seed_num", options_.seed);
+  require("--recipe-compat", options_.recipe_compat);
+  require("--lookahead-k", options_.lookahead_k);
+  require("--lookahead-alpha", options_.lookahead_alpha);
+  require("--momentum", options_.momentum);
+  require("--weight-decay", options_.weight_decay);
+  require("--save-every", options_.save_every);
+  require("--resume", !options_.resume.empty());
+}
 
 RunSummary RecipeRun::run() {
   try {
@@ -105,6 +141,7 @@ RunSummary RecipeRun::run() {
 RunSummary RecipeRun::train_epochs() {
   const auto start = Clock::now();
   if (!options_.resume.empty()) resume(options_.resume);
+  folder_.open(train_loader_.position().epoch);
   std::string reason = "epochs";
   for (std::int64_t epoch = train_loader_.position().epoch;
        epoch < options_.epochs && reason == "epochs"; ++epoch) {
@@ -117,21 +154,24 @@ RunSummary RecipeRun::train_epochs() {
       reason = "early stopping";
     }
   }
+  const RunSummary summary = summarize(seconds_since(start), reason);
+  folder_.write_summary(summary);
+  return summary;
+}
+
+RunSummary RecipeRun::summarize(double seconds, const std::string& stop_reason) const {
   RunSummary summary;
   summary.best_valid_acc = std::max(best_accuracy_, 0.0);
   summary.last_valid_acc = last_accuracy_;
   summary.epochs = epochs_done_;
-  summary.seconds = seconds_since(start);
-  summary.images_per_second =
-      train_seconds_ > 0 ? static_cast<double>(images_) / train_seconds_ : 0;
-  summary.exposed_comm_ms_per_step =
-      measured_steps_ > 0 ? exposed_ms_ / static_cast<double>(measured_steps_) : 0;
+  summary.seconds = seconds;
+  summary.images_per_second = ratio(static_cast<double>(images_), train_seconds_);
+  summary.exposed_comm_ms_per_step = ratio(exposed_ms_, static_cast<double>(measured_steps_));
   summary.world_size = group_->size();
   summary.checkpoint = folder_.best_path();
   summary.last_checkpoint = folder_.last_path();
   summary.tensorboard = folder_.tensorboard_path();
-  summary.stop_reason = reason;
-  folder_.write_summary(summary);
+  summary.stop_reason = stop_reason;
   return summary;
 }
 
@@ -159,34 +199,31 @@ bool RecipeRun::train_epoch(std::int64_t epoch) {
     progress.loss = epoch_totals_.mean_loss();
     progress.accuracy = epoch_totals_.accuracy();
     progress.images_per_second =
-        static_cast<double>(images_ - images_before) / (train_seconds_ - train_seconds_before);
+        ratio(static_cast<double>(images_ - images_before), train_seconds_ - train_seconds_before);
     reporter_.on_progress(progress);
-    const bool at_end = progress.step == steps;
-    if (options_.save_every > 0 && step_ % options_.save_every == 0 && !at_end) save_last();
-    if (stop_requested() && !at_end) return false;
+    if (options_.save_every > 0 && step_ % options_.save_every == 0) save_last();
+    if (stop_requested()) return false;
   }
-  const Totals valid = evaluate();
+  const std::optional<Totals> valid = evaluate();
+  if (!valid) return false;
   EpochReport report;
   report.epoch = epoch;
   report.epochs = options_.epochs;
   report.step = step_;
-  report.learning_rate = epoch_rate_used_;
+  report.learning_rate = rate_used_;
   const Totals train = reduce(epoch_totals_, agreement_);
   // The published code shows its losses divided by the batch size.
   const double unit = options_.recipe_compat ? 1.0 / static_cast<double>(options_.batch_size) : 1.0;
   report.train_loss = train.mean_loss() * unit;
   report.train_accuracy = train.accuracy();
-  report.valid_loss = valid.mean_loss() * unit;
-  report.valid_accuracy = valid.accuracy();
+  report.valid_loss = valid->mean_loss() * unit;
+  report.valid_accuracy = valid->accuracy();
   report.images_per_second =
-      static_cast<double>(images_ - images_before) / (train_seconds_ - train_seconds_before);
+      ratio(static_cast<double>(images_ - images_before), train_seconds_ - train_seconds_before);
   report.exposed_comm_ms_per_step =
-      (exposed_ms_ - exposed_before) / static_cast<double>(measured_steps_ - steps_before);
+      ratio(exposed_ms_ - exposed_before, static_cast<double>(measured_steps_ - steps_before));
   report.seconds = seconds_since(start);
-  report.is_best = valid.accuracy() > best_accuracy_;
-  finish_epoch(epoch, valid);
-  folder_.add_epoch(report);
-  reporter_.on_epoch(report);
+  finish_epoch(report, *valid);
   return true;
 }
 
@@ -198,7 +235,7 @@ void RecipeRun::train_step(const data::Batch& batch) {
   // The published code divides the loss, already a mean, by the batch size again.
   const double weight = options_.recipe_compat ? 1.0 / static_cast<double>(batch.size()) : 1.0;
   loss.backward(full(loss.shape(), weight, {.dtype = loss.dtype()}));
-  epoch_rate_used_ = rates_.learning_rate();
+  rate_used_ = rates_.learning_rate();
   optimizer_->step();
   rates_.after_step();
   ++step_;
@@ -209,36 +246,48 @@ void RecipeRun::train_step(const data::Batch& batch) {
   ++measured_steps_;
 }
 
-Totals RecipeRun::evaluate() {
+std::optional<Totals> RecipeRun::evaluate() {
   model_->module().eval();
+  InferenceMode inference;
   Totals mine;
-  {
-    InferenceMode inference;
-    for (data::Batch& batch : valid_loader_) {
-      const Variable logits = ddp_(Variable(batch.data));
-      const Variable loss = cross_entropy(logits, batch.target);
-      mine.add(loss.item(), count_correct(logits.data(), batch.target), batch.size());
+  valid_loader_.reset();
+  // A rank with fewer batches goes through the votes all the same.
+  for (std::int64_t step = 0; step < valid_steps_; ++step) {
+    if (std::optional<data::Batch> batch = valid_loader_.next()) {
+      const Variable logits = ddp_(Variable(batch->data));
+      const Variable loss = cross_entropy(logits, batch->target);
+      mine.add(loss.item(), count_correct(logits.data(), batch->target), batch->size());
     }
+    if (stop_requested()) return std::nullopt;
   }
-  model_->module().train();
   return reduce(mine, agreement_);
 }
 
-void RecipeRun::finish_epoch(std::int64_t epoch, const Totals& valid) {
+void RecipeRun::finish_epoch(EpochReport report, const Totals& valid) {
   last_accuracy_ = valid.accuracy();
-  epochs_done_ = epoch + 1;
+  epochs_done_ = report.epoch + 1;
   epoch_totals_ = {};
   const bool wants_stop =
       rates_.after_epoch(agreement_.require_same("validation loss", valid.mean_loss()));
   stopped_early_ = agreement_.decide(wants_stop, options_.stop_vote);
-  const bool is_best = valid.accuracy() > best_accuracy_;
-  if (is_best) {
+  report.is_best = valid.accuracy() > best_accuracy_;
+  if (report.is_best) {
     best_accuracy_ = valid.accuracy();
     save_best();
   }
+  if (!warned_ && group_->rank() == 0 && !std::isfinite(report.train_loss + report.valid_loss)) {
+    warned_ = true;
+    log(LogLevel::kWarning,
+        fmt::format("epoch {}: the loss is not finite (training {}, validation {}); a smaller "
+                    "--learning_rate or a longer warm-up may help",
+                    report.epoch, report.train_loss, report.valid_loss));
+  }
+  // Before the checkpoint: a run that is killed between the two writes this epoch's line anew.
+  folder_.add_epoch(report);
   // The next epoch's first batch is where a resumed run goes on.
-  train_loader_.restore({epoch + 1, 0});
+  train_loader_.restore({report.epoch + 1, 0});
   save_last();
+  reporter_.on_epoch(report);
 }
 
 }  // namespace lockstep::train

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "lockstep/data/data_loader.h"
@@ -41,14 +42,18 @@ class RecipeRun {
   // False: a stop was requested in the midst of it.
   bool train_epoch(std::int64_t epoch);
   void train_step(const data::Batch& batch);
-  Totals evaluate();
-  void finish_epoch(std::int64_t epoch, const Totals& valid);
+  // Over all ranks; nothing if a stop was requested.
+  std::optional<Totals> evaluate();
+  void finish_epoch(EpochReport report, const Totals& valid);
   bool stop_requested() const;
+  void require_same_on_all_ranks(const RecipeData& data) const;
+  RunSummary summarize(double seconds, const std::string& stop_reason) const;
 
   // Checkpoints (recipe_checkpoint.cpp). Saving is collective.
   void save_last();
   void save_best();
   void resume(const std::string& path);
+  void restore(const TensorMap& state);
 
   RecipeOptions options_;
   std::shared_ptr<Trainable> model_;
@@ -57,10 +62,12 @@ class RecipeRun {
   const std::atomic<bool>* stop_;
   Agreement agreement_;
   RunFolder folder_;
+  std::string terms_;  // resume_terms()
 
   std::shared_ptr<data::DistributedSampler> train_sampler_;
   data::DataLoader train_loader_;
   data::DataLoader valid_loader_;
+  std::int64_t valid_steps_;  // of the rank that has most
   dist::DistributedDataParallel<std::shared_ptr<Trainable>> ddp_;
   std::shared_ptr<optim::Optimizer> optimizer_;
   RateControl rates_;
@@ -72,13 +79,14 @@ class RecipeRun {
   double last_accuracy_ = 0;
   std::int64_t epochs_done_ = 0;
   bool stopped_early_ = false;
+  double rate_used_ = 0;  // by the last step
 
   // Measured in this process.
   double train_seconds_ = 0;
   std::int64_t images_ = 0;
   double exposed_ms_ = 0;
   std::int64_t measured_steps_ = 0;
-  double epoch_rate_used_ = 0;
+  bool warned_ = false;
 };
 
 }  // namespace lockstep::train

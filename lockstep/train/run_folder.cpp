@@ -1,12 +1,34 @@
 #include "lockstep/train/run_folder.h"
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "lockstep/core/atomic_file.h"
 #include "lockstep/core/check.h"
 
 namespace lockstep::train {
+namespace {
+
+// One line; a path that is no UTF-8 must not keep a run from ending well.
+std::string text_of(const nlohmann::json& json, int indent = -1) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// The log's whole lines of epochs before `first_epoch`.
+std::string lines_before(const std::string& path, std::int64_t first_epoch) {
+  std::ifstream log(path);
+  std::string kept;
+  for (std::string line; std::getline(log, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const auto epoch = json.is_object() ? json.find("epoch") : json.end();
+    if (epoch == json.end() || !epoch->is_number_integer()) continue;
+    if (epoch->get<std::int64_t>() < first_epoch) kept += line + "\n";
+  }
+  return kept;
+}
+
+}  // namespace
 
 RunFolder::RunFolder(const std::string& model_path, const std::string& exp_name, bool writes)
     : path_((std::filesystem::path(model_path) / exp_name).lexically_normal().string()),
@@ -15,8 +37,15 @@ RunFolder::RunFolder(const std::string& model_path, const std::string& exp_name,
   std::error_code error;
   std::filesystem::create_directories(path_, error);
   LOCKSTEP_CHECK(!error, "--model_path: folder {} cannot be made: {}", path_, error.message());
-  events_ = std::make_unique<EventFile>(tensorboard_path());
-  log_ = std::make_unique<AppendFile>(path_ + "/log.jsonl");
+}
+
+void RunFolder::open(std::int64_t first_epoch) {
+  if (!writes_) return;
+  std::error_code ignored;
+  std::filesystem::remove(path_ + "/summary.json", ignored);  // it is of another run
+  write_file_atomically(log_path(), lines_before(log_path(), first_epoch));
+  log_ = std::make_unique<AppendFile>(log_path());
+  events_ = std::make_unique<EventFile>(tensorboard_path(), first_epoch);
 }
 
 void RunFolder::add_epoch(const EpochReport& r) {
@@ -26,19 +55,17 @@ void RunFolder::add_epoch(const EpochReport& r) {
                          {"Loss/valid", static_cast<float>(r.valid_loss)},
                          {"Acc/train", static_cast<float>(r.train_accuracy)},
                          {"Acc/valid", static_cast<float>(r.valid_accuracy)}});
-  log_->append(nlohmann::json{{"epoch", r.epoch},
-                              {"step", r.step},
-                              {"seconds", r.seconds},
-                              {"learning_rate", r.learning_rate},
-                              {"train_loss", r.train_loss},
-                              {"train_acc", r.train_accuracy},
-                              {"valid_loss", r.valid_loss},
-                              {"valid_acc", r.valid_accuracy},
-                              {"images_per_second", r.images_per_second},
-                              {"exposed_comm_ms_per_step", r.exposed_comm_ms_per_step},
-                              {"is_best", r.is_best}}
-                   .dump() +
-               "\n");
+  log_->append(text_of({{"epoch", r.epoch},
+                        {"step", r.step},
+                        {"seconds", r.seconds},
+                        {"learning_rate", r.learning_rate},
+                        {"train_loss", r.train_loss},
+                        {"train_acc", r.train_accuracy},
+                        {"valid_loss", r.valid_loss},
+                        {"valid_acc", r.valid_accuracy},
+                        {"images_per_second", r.images_per_second},
+                        {"exposed_comm_ms_per_step", r.exposed_comm_ms_per_step},
+                        {"is_best", r.is_best}}));
 }
 
 void RunFolder::write_summary(const RunSummary& s) {
@@ -50,11 +77,8 @@ void RunFolder::write_summary(const RunSummary& s) {
                                {"images_per_second", s.images_per_second},
                                {"exposed_comm_ms_per_step", s.exposed_comm_ms_per_step},
                                {"world_size", s.world_size},
-                               {"checkpoint", s.checkpoint},
-                               {"last_checkpoint", s.last_checkpoint},
-                               {"tensorboard", s.tensorboard},
-                               {"stop_reason", s.stop_reason}};
-  write_file_atomically(path_ + "/summary.json", summary.dump(2) + "\n");
+                               {"checkpoint", s.checkpoint}};
+  write_file_atomically(path_ + "/summary.json", text_of(summary, 2));
 }
 
 }  // namespace lockstep::train

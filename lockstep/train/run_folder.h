@@ -12,7 +12,7 @@ namespace lockstep::train {
 
 // best.safetensors     weights with the best validation accuracy so far
 // last.safetensors     everything that --resume needs
-// log.jsonl            one JSON object per epoch
+// log.jsonl            one JSON object per epoch; a number that is not finite is null
 // summary.json         how the run ended
 // tensorboard/         event files: LR, Loss/train, Loss/valid, Acc/train, Acc/valid
 // Only the writing rank makes or changes files; for the others the functions do nothing.
@@ -26,11 +26,16 @@ class RunFolder {
   std::string tensorboard_path() const { return path_ + "/tensorboard"; }
   bool writes() const { return writes_; }
 
+  // Opens the event file and the log for a run that starts at `first_epoch`: lines of that epoch
+  // and later ones are from a run that was interrupted, or are the last run's, and go.
+  void open(std::int64_t first_epoch);
   // To the event file and the log.
   void add_epoch(const EpochReport& report);
   void write_summary(const RunSummary& summary);
 
  private:
+  std::string log_path() const { return path_ + "/log.jsonl"; }
+
   std::string path_;
   bool writes_;
   std::unique_ptr<EventFile> events_;
