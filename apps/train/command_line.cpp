@@ -19,6 +19,7 @@ struct DatasetDefaults {
 };
 constexpr DatasetDefaults kDigitsDefaults{16, 10, 2};
 
+constexpr int kMostThreads = 1024;
 constexpr double kLongestTimeout = 1e6;  // seconds; what a clock's nanoseconds surely hold
 
 // A flag whose value is one of a few words.
@@ -138,7 +139,8 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
     r.resume = (std::filesystem::path(r.model_path) / r.exp_name / "last.safetensors").string();
   try {
     check_options(r);
-    LOCKSTEP_CHECK(c.threads >= 0, "--threads: expected at least 0 (0: its share) but got {}",
+    LOCKSTEP_CHECK(c.threads >= 0 && c.threads <= kMostThreads,
+                   "--threads: expected 0 (its share of the cores) to {} but got {}", kMostThreads,
                    c.threads);
     LOCKSTEP_CHECK(std::isfinite(c.timeout_seconds) && c.timeout_seconds > 0 &&
                        c.timeout_seconds <= kLongestTimeout,

@@ -71,6 +71,8 @@ void RecipeRun::resume(const std::string& path) {
   } catch (const Error& e) {
     throw Error(fmt::format("checkpoint {}: {}", path, e.what()));
   }
+  // Without the weights of the best epoch so far, the next one is the best.
+  if (!agreement_.decide(folder_.adopt_best(path), Vote::kRank0)) best_accuracy_ = -1;
 }
 
 void RecipeRun::restore(const TensorMap& state) {

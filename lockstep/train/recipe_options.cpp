@@ -8,6 +8,7 @@ namespace lockstep::train {
 namespace {
 
 constexpr std::int64_t kMost = 1'000'000'000;  // products of two such numbers are still integers
+constexpr int kMostThreads = 1024;
 
 void check_count(const char* flag, std::int64_t value, std::int64_t least, const char* note = "") {
   LOCKSTEP_CHECK(value >= least, "{}: expected at least {}{} but got {}", flag, least, note, value);
@@ -39,6 +40,8 @@ void check_options(const RecipeOptions& o) {
   LOCKSTEP_CHECK(std::isfinite(o.bucket_cap_mb) && o.bucket_cap_mb >= 0,
                  "--bucket-cap-mb: expected at least 0 (0: default) but got {}", o.bucket_cap_mb);
   check_count("--workers", o.loader_workers, 0);
+  LOCKSTEP_CHECK(o.loader_workers <= kMostThreads, "--workers: expected at most {} but got {}",
+                 kMostThreads, o.loader_workers);
   check_count("--save-every", o.save_every, 0, " (0: off)");
 }
 

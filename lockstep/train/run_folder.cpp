@@ -39,6 +39,20 @@ RunFolder::RunFolder(const std::string& model_path, const std::string& exp_name,
   LOCKSTEP_CHECK(!error, "--model_path: folder {} cannot be made: {}", path_, error.message());
 }
 
+bool RunFolder::adopt_best(const std::string& last) {
+  namespace fs = std::filesystem;
+  if (!writes_) return false;
+  const fs::path theirs = fs::path(last).parent_path() / fs::path(best_path()).filename();
+  std::error_code ignored;
+  if (!fs::is_regular_file(theirs, ignored)) return false;
+  if (fs::equivalent(theirs, best_path(), ignored)) return true;
+  std::ifstream file(theirs, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  LOCKSTEP_CHECK(file.good() || file.eof(), "{}: it cannot be read", theirs.string());
+  write_file_atomically(best_path(), bytes);
+  return true;
+}
+
 void RunFolder::open(std::int64_t first_epoch) {
   if (!writes_) return;
   std::error_code ignored;

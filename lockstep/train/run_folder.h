@@ -26,6 +26,9 @@ class RunFolder {
   std::string tensorboard_path() const { return path_ + "/tensorboard"; }
   bool writes() const { return writes_; }
 
+  // Of a run that goes on from `last`: makes the best weights beside that file this folder's best
+  // (they are, where `last` is this folder's own). False if there are none.
+  bool adopt_best(const std::string& last);
   // Opens the event file and the log for a run that starts at `first_epoch`: lines of that epoch
   // and later ones are from a run that was interrupted, or are the last run's, and go.
   void open(std::int64_t first_epoch);

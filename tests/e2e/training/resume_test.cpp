@@ -107,6 +107,20 @@ TEST(Resume, MoreEpochsGoOnWhereTheRunEnded) {
   expect_same_run(run_files(whole), run_files(longer));
 }
 
+// Under a new name the weights of the best epoch come along.
+TEST(Resume, IntoAnotherFolderTakesTheBestWeightsAlong) {
+  const TempFolder folder;
+  run_well(on_ranks(2, trainer(folder)));
+  const std::string last = run_files(folder).last();
+  run_well(on_ranks(2, trainer(folder, {"-n", "other", "--resume", last})));
+  const RunFiles other = run_files(folder, "other");
+  EXPECT_TRUE(read_bytes(other.best()) == read_bytes(run_files(folder).best()));
+  // Where they are gone, the next epoch's are the best.
+  fs::remove(run_files(folder).best());
+  run_well(on_ranks(2, trainer(folder, {"-e", "4", "--resume"})));
+  EXPECT_TRUE(fs::exists(run_files(folder).best()));
+}
+
 class Interrupted : public ::testing::TestWithParam<int> {};
 
 TEST_P(Interrupted, EndsWithinAStepAndSaysHowToGoOn) {

@@ -53,6 +53,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"StopPatience", {"--stop-patience=0"}, "--stop-patience"},
         Mistake{"BucketNegative", {"--bucket-cap-mb=-1"}, "--bucket-cap-mb"},
         Mistake{"Workers", {"--workers=-1"}, "--workers: expected at least 0 but got -1"},
+        Mistake{"TooManyWorkers", {"--workers=100000"}, "--workers: expected at most 1024"},
+        Mistake{"TooManyThreads", {"--threads=100000"}, "--threads: expected 0"},
         Mistake{"SaveEvery", {"--save-every=-1"}, "--save-every"},
         Mistake{"Threads", {"--threads=-1"}, "--threads"},
         Mistake{"Timeout", {"--timeout=0"}, "--timeout: expected seconds above 0"},
