@@ -1,5 +1,6 @@
 // lockstep-train: one rank of a training run.
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -28,7 +29,9 @@ namespace {
 
 void print_log(LogLevel level, std::string_view message) {
   if (level < LogLevel::kWarning) return;
-  std::fprintf(stderr, "lockstep-train: %.*s\n", static_cast<int>(message.size()), message.data());
+  // Where a terminal shows the progress bar, the line is cleared first.
+  std::fprintf(stderr, "%slockstep-train: %.*s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
+               static_cast<int>(message.size()), message.data());
 }
 
 std::shared_ptr<data::ImageDataset> load(const TrainCommand& c, data::Split split) {

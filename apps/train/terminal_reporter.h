@@ -13,6 +13,10 @@ class TerminalReporter : public train::Reporter {
   // Without `speaks` (ranks other than 0) nothing is written. The bar goes to stderr if that is a
   // terminal and `shows_bar`.
   TerminalReporter(bool speaks, bool shows_bar);
+  // The bar gives way to what comes after, be it an error.
+  ~TerminalReporter() override { clear_bar(); }
+  TerminalReporter(const TerminalReporter&) = delete;
+  TerminalReporter& operator=(const TerminalReporter&) = delete;
 
   void on_progress(const train::Progress& progress) override;
   void on_epoch(const train::EpochReport& report) override;
