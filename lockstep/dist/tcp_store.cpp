@@ -12,6 +12,8 @@
 namespace lockstep::dist {
 namespace {
 
+constexpr Duration kLeastRoundTrip = std::chrono::milliseconds(200);
+
 using std::chrono::steady_clock;
 
 // The server on this port is of another job, or no store at all.
@@ -115,7 +117,8 @@ void TcpStore::find_server(TimePoint deadline) {
 }
 
 StoreMessage TcpStore::call(const StoreMessage& request, Duration timeout) {
-  const TimePoint deadline = deadline_after(timeout);
+  // The way to the server and back takes its time even where nothing has to be waited for.
+  const TimePoint deadline = deadline_after(std::max(timeout, kLeastRoundTrip));
   Socket socket;
   {
     std::lock_guard lock(mutex_);
@@ -172,6 +175,7 @@ bool TcpStore::check(const std::string& key) {
 }
 
 void TcpStore::wait(std::span<const std::string> keys, Duration timeout) {
+  if (keys.empty()) return;
   try {
     call({StoreOp::kWait, 0, {keys.begin(), keys.end()}}, timeout);
   } catch (const TimeoutError&) {
