@@ -15,9 +15,11 @@ namespace {
 // What is taken where a flag is not given: the recipe's numbers suit MNIST, the embedded digits are
 // forty times fewer.
 struct DatasetDefaults {
+  double learning_rate;
   std::int64_t batch_size, epochs, warmup_epochs;
+  train::WarmupType warmup_type;
 };
-constexpr DatasetDefaults kDigitsDefaults{16, 10, 2};
+constexpr DatasetDefaults kDigitsDefaults{0.05, 16, 8, 1, train::WarmupType::kCosine};
 
 constexpr int kMostThreads = 1024;
 constexpr double kLongestTimeout = 1e6;  // seconds; what a clock's nanoseconds surely hold
@@ -58,15 +60,16 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
 
   auto* recipe = app.add_option_group("The recipe");
   recipe->add_option("-n,--exp_name,--exp-name", r.exp_name, "names the run's folder");
-  recipe->add_option("-l,--learning_rate,--learning-rate", r.learning_rate, "base rate");
+  recipe->add_option("-l,--learning_rate,--learning-rate", r.learning_rate,
+                     "base rate (digits: 0.05)");
   auto* batch =
       recipe->add_option("-b,--batch_size,--batch-size", r.batch_size, "per rank (digits: 16)");
-  auto* epochs = recipe->add_option("-e,--epochs", r.epochs, "at most (digits: 10)");
+  auto* epochs = recipe->add_option("-e,--epochs", r.epochs, "at most (digits: 8)");
   auto* warmup = recipe->add_option("-w,--warmup_epochs,--warmup-epochs", r.warmup_epochs,
-                                    "epochs of rising rate (digits: 2)");
+                                    "epochs of rising rate (digits: 1)");
   add_choice(*recipe, "-t,--warmup_type,--warmup-type", r.warmup_type,
              {{"linear", train::WarmupType::kLinear}, {"cosine", train::WarmupType::kCosine}},
-             "cosine decays to 0 after the warm-up");
+             "cosine decays to 0 after the warm-up (digits: cosine)");
   recipe->add_option("-s,--seed_num,--seed-num", r.seed, "of weights, shuffles and dropout");
   recipe->add_option("-d,--data_path,--data-path", data_path,
                      "folder of MNIST's IDX files, raw or .gz");
@@ -131,6 +134,8 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
   if (has_path) c.data_path = data_path;
   if (c.dataset.empty()) c.dataset = has_path ? "mnist" : "digits";
   if (c.dataset == "digits") {
+    if (recipe->count("--learning_rate") == 0) r.learning_rate = kDigitsDefaults.learning_rate;
+    if (recipe->count("--warmup_type") == 0) r.warmup_type = kDigitsDefaults.warmup_type;
     if (batch->count() == 0) r.batch_size = kDigitsDefaults.batch_size;
     if (epochs->count() == 0) r.epochs = kDigitsDefaults.epochs;
     if (warmup->count() == 0) r.warmup_epochs = kDigitsDefaults.warmup_epochs;
