@@ -1,6 +1,5 @@
 // all_reduce_perf: how fast an all-reduce on this host is. Starts its own ranks unless a launcher
 // (lockstep-run, torchrun, mpirun, Slurm) has.
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/machine.h"
 #include "bench/perf_measure.h"
 #include "bench/perf_options.h"
 #include "lockstep/core/error.h"
@@ -24,19 +24,6 @@ namespace {
 
 using namespace lockstep;
 using namespace lockstep::bench;
-
-void pin_to_core(int rank, int ranks) {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) < ranks) return;
-  for (int core = 0, seen = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &allowed) || seen++ != rank) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(core, &one);
-    sched_setaffinity(0, sizeof(one), &one);
-  }
-}
 
 SharedArena make_arena(const PerfOptions& options) {
   const std::size_t bytes = 2 * static_cast<std::size_t>(options.end) + 8192;

@@ -1,38 +1,18 @@
 #include "bench/perf_report.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
+#include "bench/machine.h"
 #include "lockstep/dist/reduce.h"
 
 namespace lockstep::bench {
 namespace {
 
 constexpr std::int64_t kRangeBegin = 1 << 20;
-
-std::string cpu_model() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.rfind("model name", 0) == 0)
-      return line.substr(std::min(line.size(), line.find(':') + 2));
-  return "unknown";
-}
-
-int allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
-}
-
-double load_average() {
-  double load = 0;
-  return getloadavg(&load, 1) == 1 ? load : -1;
-}
 
 std::string gb(const std::optional<double>& value) {
   return value ? fmt::format("{:.3f}", *value) : "n/a";
@@ -140,7 +120,9 @@ std::string to_json(const PerfRun& run) {
         {"allowed_cores", allowed_cores()},
         {"load", load_average()},
         {"vectors", dist::reduce_instruction_set()},
-        {"compiler", "GCC " __VERSION__}}},
+        {"governor", governor()},
+        {"compiler", compiler()},
+        {"flags", build_flags()}}},
       {"failed_ranks", failed_ranks(run)},
       {"results", std::move(results)},
   };
