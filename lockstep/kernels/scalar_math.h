@@ -56,9 +56,11 @@ LOCKSTEP_POINTWISE float log_of(float x) {
   const float scaled = denormal ? x * 8388608.f : x;
   const std::int32_t bits = float_bits(scaled);
   // m in [sqrt(1/2), sqrt(2)), scaled = m * 2^e.
-  const std::int32_t offset = bits - 0x3f3504f3;
+  // Unsigned: the difference wraps for negative numbers, whose result is NaN below.
+  const auto offset = static_cast<std::int32_t>(static_cast<std::uint32_t>(bits) - 0x3f3504f3u);
   const std::int32_t e_bits = offset & ~0x7fffff;
-  const float m = bits_float(bits - e_bits);
+  const float m = bits_float(static_cast<std::int32_t>(static_cast<std::uint32_t>(bits) -
+                                                       static_cast<std::uint32_t>(e_bits)));
   const float e = static_cast<float>(e_bits >> 23) - (denormal ? 23.f : 0.f);
   const float r = m - 1.f, z = r * r;
   float p = 7.0376836292e-2f;

@@ -1,14 +1,14 @@
 #include "lockstep/dist/launch/leftovers.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -21,9 +21,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// As far as it can be read: the process may end at any moment, and reading then fails.
 std::string contents(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::string text;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  char block[4096];
+  for (ssize_t n = 0;;) {
+    n = ::read(fd, block, sizeof(block));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    text.append(block, static_cast<std::size_t>(n));
+  }
+  ::close(fd);
+  return text;
 }
 
 bool has_variable(const fs::path& process, const std::string& tag) {
