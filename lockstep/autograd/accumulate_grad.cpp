@@ -41,7 +41,8 @@ class AccumulateGrad final : public Node {
     }
     if (leaf->post_hooks.empty()) return;
     Variable variable(leaf);
-    for (const auto& [id, hook] : leaf->post_hooks) hook(variable);
+    const auto hooks = leaf->post_hooks;  // a hook may remove itself or add others
+    for (const auto& [id, hook] : hooks) hook(variable);
   }
 
  private:

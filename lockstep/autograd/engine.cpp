@@ -67,6 +67,14 @@ class PassScope {
 
 bool runs_later(const Node* a, const Node* b) { return a->sequence() < b->sequence(); }
 
+Tensor call_hooks(Node& node, Tensor gradient) {
+  if (node.hooks().empty()) return gradient;
+  const std::vector<Node::HookEntry> hooks = node.hooks();  // one may remove itself or add others
+  for (const Node::HookEntry& entry : hooks)
+    if (Tensor replaced = entry.hook(gradient); replaced.defined()) gradient = std::move(replaced);
+  return gradient;
+}
+
 void run_node(Node& node, const Tensor& gradient, Gradients& dx) {
   try {
     node.apply(gradient, dx);
@@ -96,10 +104,7 @@ void run_backward(std::span<const BackwardRoot> roots, bool retain_graph,
     Node* node = ready.back();
     ready.pop_back();
     Tensor gradient = std::move(tasks[node].gradient);
-    if (gradient.defined()) {
-      for (auto& entry : node->hooks())
-        if (Tensor replaced = entry.hook(gradient); replaced.defined()) gradient = replaced;
-    }
+    if (gradient.defined()) gradient = call_hooks(*node, std::move(gradient));
     for (const GradientCapture& capture : captures)
       if (capture.node == node) *capture.result = gradient;
     const bool is_leaf = node->inputs().empty();

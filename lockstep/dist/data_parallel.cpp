@@ -34,6 +34,7 @@ DataParallel::DataParallel(const std::vector<NamedParameter>& parameters,
       broadcast_buffers_(options.broadcast_buffers),
       reducer_(parameters_, group_,
                {caps_from(options), options.find_unused_parameters, options.comm_hook}) {
+  reducer_.set_on_finished([this] { take_buffers(); });
   if (!options.init_sync) return;
   broadcast_parameters();
   broadcast_buffers();
@@ -45,17 +46,20 @@ bool DataParallel::synchronises(bool training) const {
 }
 
 void DataParallel::begin_forward(bool training) {
-  if (buffers_on_the_way_) {
-    buffers_on_the_way_->wait();
-    buffers_on_the_way_.reset();
-  }
-  if (!synchronises(training)) return;
-  if (joining_) {
+  take_buffers();
+  if (!training || !is_grad_enabled()) return;
+  if (joining_ && synchronises(training)) {
     const int active = count_active(true);
     reducer_.set_divisor(divide_by_initial_ ? group_->size() : active);
     ++steps_joined_;
   }
-  reducer_.begin_forward();
+  reducer_.begin_forward(synchronises(training));
+}
+
+void DataParallel::take_buffers() {
+  if (!buffers_on_the_way_) return;
+  const std::unique_ptr<CoalescedBroadcast> arriving = std::move(buffers_on_the_way_);
+  arriving->wait();
 }
 
 void DataParallel::end_forward(std::span<const Variable> outputs, bool training) {

@@ -66,6 +66,8 @@ class DataParallel {
 
  private:
   bool synchronises(bool training) const;
+  // Waits for rank 0's buffers, if they are on the way, and stores them.
+  void take_buffers();
   // Collective; how many ranks still have data (this one counts if it has).
   int count_active(bool active);
   std::vector<Tensor> parameter_values() const;

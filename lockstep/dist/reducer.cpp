@@ -61,14 +61,15 @@ Reducer::~Reducer() {
   }
 }
 
-void Reducer::begin_forward() {
+void Reducer::begin_forward(bool synchronise) {
+  abandon_failed_pass();
   LOCKSTEP_CHECK(
       phase_ != Phase::kReducing,
       "ddp: the reduction of step {} is unfinished, so a new one can't start: no gradient came for "
       "parameter {}. Every parameter must take part in the loss, or DDP must be made with "
       "find_unused_parameters = true",
       step_, name_missing(parameters_, ready_));
-  rebuild_if_due();
+  if (synchronise) rebuild_if_due();
 }
 
 void Reducer::end_forward(std::span<const Variable> outputs, bool synchronise) {
@@ -83,26 +84,46 @@ void Reducer::end_forward(std::span<const Variable> outputs, bool synchronise) {
 void Reducer::on_gradient(std::size_t parameter) {
   LOCKSTEP_CHECK(
       phase_ != Phase::kIdle || local_only_,
-      "ddp: parameter {} ('{}') got a gradient in phase idle, that is, not from a forward "
-      "through DDP or for a second time from the same one. Call forward through DDP for "
-      "every backward, or accumulate under no_sync()",
+      "ddp: parameter {} ('{}') got a gradient in phase idle, that is, not from a training forward "
+      "through DDP or for a second time from the same one. Call forward through DDP, with the "
+      "module in training mode, for every backward, or accumulate under no_sync()",
       parameter, parameters_[parameter].name);
   touched_[parameter] = true;
   adopt_view(parameter);
   if (local_only_ || phase_ == Phase::kLocal) return;
   if (phase_ == Phase::kPrepared) start_reducing();
+  if (!finish_is_queued_) {
+    finish_is_queued_ = true;
+    run_after_backward([this] { after_backward(); });
+  }
   mark_ready(parameter);
   launch_full_buckets();
-  if (finish_is_queued_) return;
-  finish_is_queued_ = true;
-  run_after_backward([this] {
-    finish_is_queued_ = false;
-    if (next_bucket_ < buckets_.size()) return;  // another backward of the same forward may follow
-    wait_for_buckets();
-    if (!options_.find_unused_parameters) return finish(nullptr);
-    const UseCounts used = used_by_any_rank();
-    finish(&used);
-  });
+}
+
+void Reducer::after_backward() {
+  finish_is_queued_ = false;
+  if (next_bucket_ < buckets_.size()) return;  // another backward of the same forward may follow
+  wait_for_buckets();
+  if (!options_.find_unused_parameters) return finish(nullptr);
+  const UseCounts used = used_by_any_rank();
+  finish(&used);
+}
+
+// A backward pass that threw never came to after_backward(). Alone, a rank can start anew; among
+// others nobody knows how far they came.
+void Reducer::abandon_failed_pass() {
+  if (!finish_is_queued_) return;
+  LOCKSTEP_CHECK(
+      group_->size() == 1,
+      "ddp: the backward pass of step {} was ended by an exception, and the ranks may have "
+      "parted; make a new process group and wrap the module anew",
+      step_);
+  finish_is_queued_ = false;
+  for (Bucket& bucket : buckets_) {
+    if (bucket.work) bucket.work->wait();
+    bucket.work.reset();
+  }
+  phase_ = Phase::kIdle;
 }
 
 void Reducer::start_reducing() {
@@ -132,10 +153,12 @@ void Reducer::mark_ready(std::size_t parameter) {
   ready_[parameter] = true;
   if (!rebuilt_) arrival_.push_back(parameter);
   const Tensor& grad = parameters_[parameter].variable.grad();
-  if (!grad.defined())
+  if (!grad.defined()) {
     zero_(view_of(parameter));  // what an earlier pass left there is not part of the sum
-  else if (!touched_[parameter])
-    untouched_.emplace_back(parameter, grad.clone());
+  } else {
+    if (!touched_[parameter]) untouched_.emplace_back(parameter, grad.clone());
+    adopt_view(parameter);  // it may have been set since
+  }
   timing_.last_gradient = steady_now_ns();
   Bucket& bucket = buckets_[places_[parameter].bucket];
   if (--bucket.pending == 0) bucket.timing.ready = timing_.last_gradient;
@@ -175,6 +198,7 @@ void Reducer::finish(const UseCounts* used) {
   touched_.assign(parameters_.size(), false);
   phase_ = Phase::kIdle;
   ++step_;
+  if (on_finished_) on_finished_();
   if (observer_) observer_(timing_);
 }
 

@@ -42,10 +42,12 @@ class Reducer {
   Reducer(const Reducer&) = delete;
   Reducer& operator=(const Reducer&) = delete;
 
-  // Before a forward that will be synchronised. Rebuilds the buckets, once, when the first reduced
-  // backward pass has shown in which order gradients arrive (collective: rank 0's order counts).
-  // Throws Error naming the parameters that got no gradient if the last pass is unfinished.
-  void begin_forward();
+  // Before every training forward. Throws Error naming the parameters that got no gradient if the
+  // last pass is unfinished, or saying so if an exception ended it. If this forward will be
+  // synchronised, rebuilds the buckets, once, when the first reduced backward pass has shown in
+  // which order gradients arrive (collective: rank 0's order counts; never with
+  // find_unused_parameters).
+  void begin_forward(bool synchronise);
   // After a forward, with its results; only their graph is looked at.
   void end_forward(std::span<const Variable> outputs, bool synchronise);
   // While true, gradients only add up.
@@ -66,6 +68,8 @@ class Reducer {
   std::int64_t step() const { return step_; }
   // Of the last reduction.
   const StepTiming& timing() const { return timing_; }
+  // For DDP: called as soon as gradients are reduced, before the observer.
+  void set_on_finished(std::function<void()> f) { on_finished_ = std::move(f); }
   // Called after every reduction.
   void set_observer(std::function<void(const StepTiming&)> observer) {
     observer_ = std::move(observer);
@@ -83,6 +87,8 @@ class Reducer {
   void start_reducing();
   void mark_ready(std::size_t parameter);
   void launch_full_buckets();
+  void after_backward();
+  void abandon_failed_pass();
   void wait_for_buckets();
   void finish(const UseCounts* used);
 
@@ -100,6 +106,7 @@ class Reducer {
   std::shared_ptr<ProcessGroup> group_;
   ReducerOptions options_;
   std::vector<std::uint64_t> hooks_;
+  std::function<void()> on_finished_;
   std::function<void(const StepTiming&)> observer_;
 
   std::vector<Bucket> buckets_;

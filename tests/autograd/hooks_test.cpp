@@ -65,6 +65,28 @@ TEST(Hooks, CanBeRemoved) {
   EXPECT_EQ(calls, 2);
 }
 
+TEST(Hooks, MayRemoveThemselvesAndAddOthersWhileTheyRun) {
+  Variable a = leaf(3);
+  int calls = 0;
+  std::uint64_t post = 0, pre = 0;
+  post = a.register_post_accumulate_grad_hook([&](Variable& v) {
+    ++calls;
+    v.remove_hook(post);
+    for (int i = 0; i < 20; ++i)
+      v.register_post_accumulate_grad_hook([&](Variable&) { calls += 100; });
+  });
+  pre = a.register_hook([&](const Tensor&) {
+    ++calls;
+    a.remove_hook(pre);
+    for (int i = 0; i < 20; ++i) a.register_hook([](const Tensor&) { return Tensor(); });
+    return Tensor();
+  });
+  product(a, a).backward();
+  EXPECT_EQ(calls, 2);
+  product(a, a).backward();
+  EXPECT_EQ(calls, 2 + 2000);
+}
+
 TEST(Hooks, RetainGradKeepsAResultsGradient) {
   Variable a = leaf(3);
   Variable y = product(a, a);
