@@ -38,13 +38,15 @@ int run(int argc, char** argv) {
                 std::to_string(environment.world_size) +
                 "; start it as lockstep-run --nproc-per-node " + std::to_string(options.ranks) +
                 " bench_step ...");
+  const int cores = allowed_cores();
   if (options.pin && options.threads == 1)
     pin_to_core(environment.local_rank, environment.local_world_size);
   std::shared_ptr<dist::ProcessGroup> group;
   if (environment.world_size > 1)
     group = dist::make_process_group("shm", dist::open_store(environment), environment.rank,
                                      environment.world_size);
-  const StepRun measured = measure_steps(options, group);
+  StepRun measured = measure_steps(options, group);
+  measured.allowed_cores = cores;
   if (environment.rank != 0) return 0;
   if (options.json != "-") write_text(step_text(measured), "-");
   if (!options.json.empty()) write_text(step_json(measured), options.json);

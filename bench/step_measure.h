@@ -23,6 +23,7 @@ struct StepResult {
 struct StepRun {
   StepOptions options;
   int ranks = 1;
+  int allowed_cores = 0;           // of the process before it was pinned
   double init_seconds = 0;         // thread pool and kernels' engine, before any step
   double start_to_first_step = 0;  // from the start of the process to the end of its first step
   double first_step_at = 0;        // CLOCK_MONOTONIC at the end of the first step

@@ -41,7 +41,7 @@ std::string step_text(const StepRun& run) {
       "# {}, {} cores allowed, load {:.2f}\n"
       "# start to first step {:.3f} s, of it init {:.1f} ms; peak resident memory {:.0f} MB\n",
       o.model, dtype_name(o.dtype), o.batch, run.ranks, o.threads,
-      o.lookahead ? " in Lookahead" : "", cpu_model(), allowed_cores(), load_average(),
+      o.lookahead ? " in Lookahead" : "", cpu_model(), run.allowed_cores, load_average(),
       run.start_to_first_step, run.init_seconds * 1e3,
       static_cast<double>(run.peak_resident) / 1e6);
   for (const StepResult& r : run.results) {
@@ -99,7 +99,7 @@ std::string step_json(const StepRun& run) {
       {"lookahead", o.lookahead},
       {"machine",
        {{"cpu", cpu_model()},
-        {"allowed_cores", allowed_cores()},
+        {"allowed_cores", run.allowed_cores},
         {"governor", governor()},
         {"load", load_average()},
         {"compiler", compiler()},

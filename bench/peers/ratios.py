@@ -60,7 +60,7 @@ def table(rows):
     for r in rows:
         verdict = {True: "reached", False: "**not reached**", None: ""}[r["reached"]]
         if r["skipped"]:
-            verdict = "; ".join(filter(None, [verdict, "peer skipped: " + r["skipped"]]))
+            verdict = "; ".join(filter(None, [verdict, "skipped: " + r["skipped"]]))
         lines.append(f"| {r['what']} | {r['unit']} | {number(r['ours'])} | {r['peer_name']} "
                      f"| {number(r['peer'])} | {number(r['ratio'])} | {r['wanted'] or ''} "
                      f"| {verdict} |")
