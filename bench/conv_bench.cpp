@@ -1,7 +1,6 @@
 // The parts of a training step of the recipe's network, batch 64: each convolution, norm, pooling
 // and linear layer on its own, and all of them in a row ("step": forward and backward without loss
-// and optimizer). Time is per call; items are images. bench/conv_bench.py times the same in
-// PyTorch.
+// and optimizer). Time is per call; items are images.
 #include <benchmark/benchmark.h>
 
 #include <array>

@@ -80,6 +80,34 @@ class Run(unittest.TestCase):
         for key in ("commit", "started", "load_at_start", "load_at_end", "command", "build"):
             self.assertIn(key, result)
 
+    def test_results_of_different_machines_are_not_compared(self):
+        result = {"schema": "lockstep.peers", "quick": True, "threads_per_rank": 1, "peers": "none",
+                  "machine": {"cpu": "a", "governor": "performance"},
+                  "build": {"compiler": "GCC", "flags": "-O3"},
+                  "rows": [ratios.row("start", "s", [0.2], "", [])]}
+        other = json.loads(json.dumps(result))
+        other["rows"][0]["ours"] = 0.1
+        with tempfile.TemporaryDirectory() as folder:
+            old, new = os.path.join(folder, "old"), os.path.join(folder, "new")
+
+            def compare(*flags):
+                with open(old, "w") as file:
+                    json.dump(result, file)
+                with open(new, "w") as file:
+                    json.dump(other, file)
+                return subprocess.run(
+                    [sys.executable, "-B", os.path.join(PEERS, "compare"), *flags, old, new],
+                    capture_output=True, text=True, timeout=60)
+
+            same = compare()
+            self.assertEqual(same.returncode, 0, same.stderr)
+            self.assertIn("| start | s | 0.200 | 0.100 | 0.500 |", same.stdout)
+            other["machine"]["governor"] = "powersave"
+            refused = compare()
+            self.assertEqual((refused.returncode, refused.stdout), (1, ""))
+            self.assertIn("governor differs: 'performance' and 'powersave'", refused.stderr)
+            self.assertEqual(compare("--force").returncode, 0)
+
     def test_unknown_parts_are_refused(self):
         self.assertEqual(self.run_it("--only", "nothing").returncode, 2)
 
