@@ -101,10 +101,10 @@ void Variable::set_data(Tensor data) {
   State& s = checked();
   LOCKSTEP_CHECK(!s.grad_fn, "set_data: only a leaf can be given another value");
   if (data.defined() && data.dtype() != s.data.dtype()) {
-    LOCKSTEP_CHECK(is_floating(data.dtype()) && is_floating(s.data.dtype()) &&
-                       data.shape() == s.data.shape(),
-                   "set_data: a {} {} can't become a {} {}", s.data.dtype(), s.data.shape(),
-                   data.dtype(), data.shape());
+    LOCKSTEP_CHECK(
+        is_floating(data.dtype()) && is_floating(s.data.dtype()) && data.shape() == s.data.shape(),
+        "set_data: a {} {} can't become a {} {}", s.data.dtype(), s.data.shape(), data.dtype(),
+        data.shape());
     s.grad = {};
     s.grad_buffer = {};
   } else {

@@ -74,24 +74,26 @@ Tensor forward(const Tensor& x, const Shape& shape, const Windows& w, const char
   const std::int64_t c = shape[1], width = x.shape()[3], image = x.shape()[2] * width * c;
   visit_floating(x.dtype(), op, [&]<class T>() {
     using A = Accumulator<T>;
-    parallel_for(shape[0] * shape[2], grain(image / shape[2]), [&](std::int64_t begin, std::int64_t end) {
-      std::vector<A> sum(c);
-      for (std::int64_t i = begin; i < end; ++i) {
-        const T* from = images.data<T>() + i / shape[2] * image;
-        T* to = y.data<T>() + i * shape[3] * c;
-        const Span rows = w.rows[i % shape[2]];
-        for (std::size_t q = 0; q < w.cols.size(); ++q, to += c) {
-          std::fill(sum.begin(), sum.end(), A(0));
-          for (std::int64_t r = rows.begin; r < rows.end; ++r)
-            for (std::int64_t s = w.cols[q].begin; s < w.cols[q].end; ++s) {
-              const T* pixel = from + (r * width + s) * c;
-              for (std::int64_t j = 0; j < c; ++j) sum[j] += static_cast<A>(pixel[j]);
-            }
-          const A divisor = static_cast<A>(w.divisor(i % shape[2], q));
-          for (std::int64_t j = 0; j < c; ++j) to[j] = static_cast<T>(sum[j] / divisor);
-        }
-      }
-    });
+    parallel_for(shape[0] * shape[2], grain(image / shape[2]),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   std::vector<A> sum(c);
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     const T* from = images.data<T>() + i / shape[2] * image;
+                     T* to = y.data<T>() + i * shape[3] * c;
+                     const Span rows = w.rows[i % shape[2]];
+                     for (std::size_t q = 0; q < w.cols.size(); ++q, to += c) {
+                       std::fill(sum.begin(), sum.end(), A(0));
+                       for (std::int64_t r = rows.begin; r < rows.end; ++r)
+                         for (std::int64_t s = w.cols[q].begin; s < w.cols[q].end; ++s) {
+                           const T* pixel = from + (r * width + s) * c;
+                           for (std::int64_t j = 0; j < c; ++j) sum[j] += static_cast<A>(pixel[j]);
+                         }
+                       const A divisor = static_cast<A>(w.divisor(i % shape[2], q));
+                       for (std::int64_t j = 0; j < c; ++j)
+                         to[j] = static_cast<T>(sum[j] / divisor);
+                     }
+                   }
+                 });
   });
   return y;
 }

@@ -83,7 +83,7 @@ PointwiseLoop pointwise_loop(DType compute) {
 // Writes to `out`; `dtype` is what the inputs promote to.
 template <ResultKind kind, Arity arity, class Op>
 void run_op_into(const char* name, const Op& op, const Tensor& out, DType dtype,
-                    std::span<const Operand> inputs) {
+                 std::span<const Operand> inputs) {
   const DType compute =
       compute_dtype(kind == ResultKind::kFloating ? floating_or_f32(dtype) : dtype);
   run_pointwise(
@@ -117,8 +117,7 @@ Tensor binary_op(const char* name, const Op& op, const Operand& a, const Operand
 template <class Op>
 Tensor backward_op(const char* name, const Op& op, const Tensor& a, const Tensor& b) {
   const Operand in[] = {a, b};
-  return run_op<ResultKind::kFloating, Arity::kBinary>(name, op, promote(a.dtype(), b.dtype()),
-                                                          in);
+  return run_op<ResultKind::kFloating, Arity::kBinary>(name, op, promote(a.dtype(), b.dtype()), in);
 }
 
 }  // namespace lockstep::kernels
