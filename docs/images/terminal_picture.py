@@ -29,8 +29,8 @@ def main():
     for i, line in enumerate(lines):
         colour = ' fill="#8fd18f"' if line.startswith(("$ ", "best ")) else ""
         y = BAR + PAD + (i + 0.7) * LINE
-        print(f'<text x="{PAD}" y="{y:.1f}"{colour} textLength="{len(line) * CHAR:.1f}">'
-              f"{html.escape(line)}</text>")
+        print(f'<text x="{PAD}" y="{y:.1f}"{colour}>'
+              f"{html.escape(line).replace(chr(32), chr(160))}</text>")
     print("</g>\n</svg>")
 
 
