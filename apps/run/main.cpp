@@ -9,6 +9,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/dist/launch/launcher.h"
 #include "signal_pipe.h"
+#include "standard_streams.h"
 
 namespace {
 
@@ -19,6 +20,7 @@ void say(std::string_view line) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  lockstep::apps::open_standard_streams();
   int exit_code = 0;
   const auto options = lockstep::run::parse_command_line(argc, argv, exit_code);
   if (!options) return exit_code;

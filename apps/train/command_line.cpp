@@ -130,7 +130,11 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& e) {
     throw UsageError(std::string(e.what()) + "; --help lists the flags");
   }
-  const bool has_path = !data_path.empty();
+  const bool has_path = recipe->count("--data_path") > 0;
+  if (has_path && data_path.empty()) throw UsageError("--data_path: expected a folder but got ''");
+  if (has_path && c.dataset == "digits")
+    throw UsageError("--data_path: the digits are embedded, so '" + data_path +
+                     "' would not be read");
   if (has_path) c.data_path = data_path;
   if (c.dataset.empty()) c.dataset = has_path ? "mnist" : "digits";
   if (c.dataset == "digits") {

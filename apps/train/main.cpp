@@ -21,6 +21,7 @@
 #include "lockstep/models/make_model.h"
 #include "lockstep/train/recipe_run.h"
 #include "lockstep/train/same_seeds.h"
+#include "standard_streams.h"
 #include "stop_signal.h"
 #include "terminal_reporter.h"
 
@@ -94,7 +95,7 @@ int train_rank(const TrainCommand& c, const dist::Environment& environment,
   if (summary.stop_reason == "requested") {
     terminal.say(
         fmt::format("stopped on request; go on with --resume {}", summary.last_checkpoint));
-    return 128 + stop_signal();
+    return 128 + (stop_signal() != 0 ? stop_signal() : SIGINT);  // another rank was told
   }
   say_summary(terminal, summary);
   return 0;
@@ -105,6 +106,7 @@ int train_rank(const TrainCommand& c, const dist::Environment& environment,
 
 int main(int argc, char** argv) {
   using namespace lockstep;
+  apps::open_standard_streams();
   // First of all: a launcher may end this process at any time.
   const std::atomic<bool>& stop = apps::install_stop_signals();
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of the write, as a full disk is

@@ -119,12 +119,19 @@ void RecipeRun::require_same_on_all_ranks(const RecipeData& data) const {
   require("--warmup_type", options_.warmup_type == WarmupType::kCosine);
   require("--warmup-unit", options_.warmup_unit == WarmupUnit::kStep);
   require("--learning_rate", options_.learning_rate);
-  require("--seed_num", options_.seed);
+  // In halves: a double holds only 53 bits.
+  require("--seed_num (lower half)", options_.seed & 0xffffffffu);
+  require("--seed_num (upper half)", options_.seed >> 32);
   require("--recipe-compat", options_.recipe_compat);
   require("--lookahead-k", options_.lookahead_k);
   require("--lookahead-alpha", options_.lookahead_alpha);
   require("--momentum", options_.momentum);
   require("--weight-decay", options_.weight_decay);
+  require("--plateau-factor", options_.plateau_factor);
+  require("--plateau-patience", options_.plateau_patience);
+  require("--stop-patience", options_.stop_patience);
+  require("--stop-vote", static_cast<int>(options_.stop_vote));
+  require("--bucket-cap-mb", options_.bucket_cap_mb);
   require("--save-every", options_.save_every);
   require("--resume", !options_.resume.empty());
 }

@@ -1,6 +1,9 @@
 // Ranks that die, freeze, differ or stand in the wrong place: the cause is named once and soon.
 #include <gtest/gtest.h>
+
 #include <signal.h>
+#include <fstream>
+#include <string>
 
 #include "e2e/training/train_job.h"
 #include "lockstep/dist/socket.h"
@@ -81,6 +84,35 @@ TEST(Ranks, DifferentFlagsAreNamed) {
   EXPECT_LT(job.seconds(), 5);
   ASSERT_EQ(job.complaints().size(), 1u) << job.err();
   EXPECT_HOLDS(job.complaints()[0], "--epochs differs: rank 0=2, rank 1=3");
+}
+
+// Every number that all ranks must share is compared, exactly.
+TEST(DifferentOptions, AreNamedWhateverTheyAre) {
+  for (const std::string flag :
+       {"--plateau-factor=0.$((RANK + 1))", "--plateau-patience=$RANK",
+        "--bucket-cap-mb=$((RANK + 1))", "-s $((9007199254740992 + RANK))"}) {
+    TempFolder folder;
+    Job job(on_ranks(2, by_rank("exec \"$@\" " + flag, trainer(folder))));
+    EXPECT_NE(job.wait(20), 0) << flag;
+    ASSERT_EQ(job.complaints().size(), 1u) << flag;
+    const std::string name = flag.starts_with("-s") ? "--seed_num" : flag.substr(0, flag.find('='));
+    EXPECT_NE(job.complaints()[0].find(name), std::string::npos) << job.complaints()[0];
+  }
+}
+
+// What is printed must not end up in the files that the run writes.
+TEST(ClosedStreams, HarmNothing) {
+  for (const int ranks : {0, 2}) {
+    TempFolder folder;
+    const Words command = on_ranks(ranks, trainer(folder, {"-e", "2"}));
+    Job job(Words{"/bin/sh", "-c", "exec \"$@\" <&- >&- 2>&-", "sh"} + command);
+    EXPECT_EQ(job.wait(30), 0);
+    std::ifstream log(folder / "run/log.jsonl");
+    int lines = 0;
+    for (std::string line; std::getline(log, line); ++lines)
+      EXPECT_TRUE(line.starts_with("{")) << line;
+    EXPECT_EQ(lines, 2);
+  }
 }
 
 TEST(Ranks, AMistakeOfOneRankIsNamedWithTheRank) {

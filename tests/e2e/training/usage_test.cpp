@@ -59,6 +59,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"Threads", {"--threads=-1"}, "--threads"},
         Mistake{"Timeout", {"--timeout=0"}, "--timeout: expected seconds above 0"},
         Mistake{"TimeoutNan", {"--timeout=nan"}, "--timeout: expected seconds above 0"},
+        Mistake{"EmptyDataPath", {"-d", ""}, "--data_path: expected a folder"},
+        Mistake{"DigitsWithPath", {"-d", "/x", "--dataset", "digits"}, "--data_path"},
         Mistake{"NameWithSlash",
                 {"-n", "a/b"},
                 "--exp_name: expected a name without '/' but got 'a/b'"},
