@@ -1,6 +1,7 @@
 #include "command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -39,6 +40,27 @@ CLI::Option* add_choice(CLI::App& app, const std::string& flags, Enum& target,
           flags, [&target, words](const std::string& name) { target = words.at(name); }, help)
       ->check(CLI::IsMember(names))
       ->default_str(now);
+}
+
+template <class Integer>
+std::string as_decimal(std::string& text) {
+  Integer value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end)
+    return "expected a whole number in decimal digits" +
+           std::string(error == std::errc::result_out_of_range ? ", and a smaller one," : "") +
+           " but got '" + text + "'";
+  text = std::to_string(value);
+  return "";
+}
+
+// CLI11 itself reads 010 as 8 and turns -1 or what is too large into the largest number.
+void take_decimal_only(CLI::Option& option) {
+  if (option.get_type_name() == "INT")
+    option.transform(CLI::Validator(as_decimal<std::int64_t>, ""));
+  if (option.get_type_name() == "UINT")
+    option.transform(CLI::Validator(as_decimal<std::uint64_t>, ""));
 }
 
 }  // namespace
@@ -119,6 +141,9 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
   running->add_option("--workers", r.loader_workers, "loader threads of each rank");
   running->add_option("--timeout", c.timeout_seconds, "seconds that a collective may take");
   running->add_flag("-q,--quiet", c.quiet, "no progress bar");
+
+  for (CLI::App* group : {recipe, training, running})
+    for (CLI::Option* option : group->get_options()) take_decimal_only(*option);
 
   try {
     app.parse(argc, argv);

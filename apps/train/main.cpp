@@ -98,6 +98,7 @@ int train_rank(const TrainCommand& c, const dist::Environment& environment,
     return 128 + (stop_signal() != 0 ? stop_signal() : SIGINT);  // another rank was told
   }
   say_summary(terminal, summary);
+  LOCKSTEP_CHECK(!std::ferror(stdout), "standard output: it cannot be written");
   return 0;
 }
 

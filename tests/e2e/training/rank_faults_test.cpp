@@ -100,6 +100,14 @@ TEST(DifferentOptions, AreNamedWhateverTheyAre) {
   }
 }
 
+TEST(FullStandardOutput, IsAnError) {
+  TempFolder folder;
+  Job job(Words{"/bin/sh", "-c", "exec \"$@\" > /dev/full", "sh"} + trainer(folder, {"-e", "1"}));
+  EXPECT_EQ(job.wait(30), 1);
+  ASSERT_EQ(job.complaints().size(), 1u);
+  EXPECT_HOLDS(job.complaints()[0], "standard output");
+}
+
 // What is printed must not end up in the files that the run writes.
 TEST(ClosedStreams, HarmNothing) {
   for (const int ranks : {0, 2}) {
