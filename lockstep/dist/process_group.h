@@ -34,7 +34,8 @@ struct Traffic {
 // All ranks call the same collectives in the same order, each with the same count, dtype, op, root
 // and tag: the ranks compare these for every collective, and a difference is a CommError on every
 // rank that names both. Works run in the order of the calls, on a thread of the group; the caller
-// may wait for them in any order.
+// may wait for them in any order. The memory handed in stays the caller's: it has to live until the
+// work is done or the group destroyed, also where an exception unwinds the caller.
 //
 // Reductions sum each element over the ranks in one fixed tree, ((g0+g1)+(g2+g3))+… (see
 // reduction_tree.h), half types in f32 with one rounding at the end: the same bits on all ranks and

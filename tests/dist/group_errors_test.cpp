@@ -146,8 +146,9 @@ TEST_P(GroupErrors, AbortEndsEveryWaitAndEveryLaterCall) {
 // (pytorch/torchtitan#1342).
 TEST_P(GroupErrors, AnErrorOutsideReachesTheOthers) {
   const auto begin = std::chrono::steady_clock::now();
-  const auto errors = try_ranks(GetParam(), 2, [](ProcessGroup& group) {
-    std::vector<float> x(10);
+  std::vector<std::vector<float>> vectors(2, std::vector<float>(10));  // outlive the work
+  const auto errors = try_ranks(GetParam(), 2, [&](ProcessGroup& group) {
+    std::vector<float>& x = vectors[static_cast<std::size_t>(group.rank())];
     auto work = group.all_reduce(span_of(x));
     if (group.rank() == 1) throw Error("bad record 37");
     work->wait();
