@@ -92,13 +92,9 @@ void PeerGroup::run_direct(const Collective& c, RunningWork& work) {
   if (c.kind == CollectiveKind::kAllReduce) {
     const std::size_t item = dtype_size(c.output.dtype);
     const Range mine = slice_of(c.output.count, rank(), size());
-    std::vector<const void*> inputs(inputs_.size());
-    std::vector<void*> outputs(outputs_.size());
-    for (std::size_t p = 0; p < inputs.size(); ++p) {
-      inputs[p] = at(inputs_[p], mine.begin, item);
-      outputs[p] = at(outputs_[p], mine.begin, item);
-    }
-    reduce_tree(c.op, c.output.dtype, inputs, outputs, mine.len);
+    for (const void*& input : inputs_) input = at(input, mine.begin, item);
+    for (void*& output : outputs_) output = at(output, mine.begin, item);
+    reduce_tree(c.op, c.output.dtype, inputs_, outputs_, mine.len);
   } else {
     consume(c, inputs_, 0, fingerprint(c).count, true);
   }

@@ -15,10 +15,14 @@ using Clock = std::chrono::steady_clock;
 
 // A sleeper looks up this often, so that a death is noticed soon.
 constexpr std::chrono::milliseconds kLookUp{100};
-// About 20 µs of pauses; and hardly any where ranks have to share cores, for the peer that is
+// About 100 µs of pauses; and hardly any where ranks have to share cores, for the peer that is
 // waited for may need this one.
-constexpr int kSpins = 500;
+constexpr int kSpins = 2500;
 constexpr int kSpinsWhenCrowded = 20;
+// Then, where there are cores enough, the core is offered to others (this rank's own computing, for
+// one) between looks: a core that falls asleep takes longer to wake, above all in a virtual
+// machine, than ranks that sum some MiB part from each other.
+constexpr std::chrono::milliseconds kYields{2};
 
 std::string seconds(std::chrono::nanoseconds time) {
   return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
@@ -32,6 +36,7 @@ PeerWait::PeerWait(ControlBlock block, int rank, int size, std::chrono::nanoseco
       size_(size),
       timeout_(timeout),
       spins_(kSpinsWhenCrowded),
+      yields_(0),
       watches_(static_cast<std::size_t>(size)) {}
 
 void PeerWait::announce_cores() {
@@ -51,7 +56,10 @@ void PeerWait::know_peers() {
     for (int p = 0; p < size_; ++p) any |= block_.rank(p).cores[w].load(std::memory_order_relaxed);
     cores += std::popcount(any);
   }
-  if (cores >= size_) spins_ = kSpins;
+  if (cores >= size_) {
+    spins_ = kSpins;
+    yields_ = kYields;
+  }
   for (int p = 0; p < size_; ++p) {
     const pid_t pid = block_.rank(p).pid.load(std::memory_order_acquire);
     if (p != rank_ && pid > 0) watches_[static_cast<std::size_t>(p)] = ProcessWatch(pid);
@@ -65,6 +73,16 @@ void PeerWait::ring_all() noexcept {
     peer.bell.fetch_add(1, std::memory_order_seq_cst);
     futex_wake_all(peer.bell);
   }
+}
+
+bool PeerWait::wait_yielding(int peer, const Ready& ready) const {
+  if (yields_ == std::chrono::milliseconds::zero()) return false;
+  const auto end = Clock::now() + yields_;
+  do {
+    sched_yield();
+    if (ready(peer)) return true;
+  } while (Clock::now() < end && !aborted());
+  return false;
 }
 
 void PeerWait::wait_asleep(int peer, const Ready& ready, RunningWork& work, int first, int last) {

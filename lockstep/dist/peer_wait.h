@@ -1,5 +1,5 @@
 // PeerWait: how a rank waits for words that its peers store in shared memory, and tells them of its
-// own: spin briefly, then sleep; notice dead peers, aborts and deadlines.
+// own: spin briefly, then yield, then sleep; notice dead peers, aborts and deadlines.
 #pragma once
 
 #include <atomic>
@@ -74,9 +74,10 @@ class PeerWait {
       cpu_relax();
     }
     const Ready ready = [&](int p) { return word_of(p).load(std::memory_order_seq_cst) >= target; };
-    wait_asleep(peer, ready, work, first, last);
+    if (!wait_yielding(peer, ready)) wait_asleep(peer, ready, work, first, last);
   }
 
+  bool wait_yielding(int peer, const Ready& ready) const;  // whether it came to be ready
   void wait_asleep(int peer, const Ready& ready, RunningWork& work, int first, int last);
   void check_peers(const Ready& ready, const RunningWork& work, int first, int last) const;
   [[noreturn]] void time_out(const std::vector<int>& missing, const RunningWork& work) const;
@@ -87,6 +88,7 @@ class PeerWait {
   int size_;
   std::chrono::nanoseconds timeout_;
   int spins_;
+  std::chrono::milliseconds yields_;
   std::vector<ProcessWatch> watches_;
 };
 
