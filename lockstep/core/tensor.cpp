@@ -59,10 +59,13 @@ void Tensor::wrong_dtype(DType wanted) const {
   throw Error(fmt::format("data: asked for {} elements of a {} tensor {}", wanted, dtype_, shape_));
 }
 
-double Tensor::item_as_double() const {
+Scalar Tensor::item_scalar() const {
   LOCKSTEP_CHECK(defined() && numel() == 1, "item: expected a tensor with one element but got {}",
                  defined() ? shape_.str() : "an undefined tensor");
-  return visit_dtype(dtype_, [&]<class T>() { return static_cast<double>(*data<T>()); });
+  return visit_dtype(dtype_, [&]<class T>() -> Scalar {
+    if constexpr (std::is_arithmetic_v<T>) return *data<T>();
+    if constexpr (!std::is_arithmetic_v<T>) return static_cast<float>(*data<T>());
+  });
 }
 
 namespace {

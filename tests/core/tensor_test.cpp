@@ -108,6 +108,58 @@ TEST(Tensor, ItemReadsTheOneElement) {
   EXPECT_HOLDS(wrong, "f32");
 }
 
+// Every whole number of every dtype comes back as it is, also where a double would round it
+// (2^53 + 1), in any type that holds it.
+TEST(Tensor, ItemOfWholeNumbersIsExact) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  for (const std::int64_t value :
+       {kLeast, kLeast + 1, -(std::int64_t{1} << 53) - 1, std::int64_t{-1}, std::int64_t{0},
+        (std::int64_t{1} << 53) + 1, kMost - 1, kMost}) {
+    const Tensor one = tensor<std::int64_t>({value});
+    EXPECT_EQ(one.item<std::int64_t>(), value);
+    EXPECT_EQ(one.item<bool>(), value != 0);
+    EXPECT_EQ(one.item(), static_cast<double>(value));
+    EXPECT_EQ(one.item<float>(), static_cast<float>(value));
+    if (value >= 0) {
+      EXPECT_EQ(one.item<std::uint64_t>(), static_cast<std::uint64_t>(value));
+    } else {
+      EXPECT_THROW(one.item<std::uint64_t>(), Error) << value;
+    }
+    if (value != -1 && value != 0) {
+      EXPECT_THROW(one.item<std::int32_t>(), Error) << value;
+    }
+  }
+  // One rounding, not two: by way of a double this one would become a tie, and fall to 2^60.
+  constexpr std::int64_t kAboveTie = (std::int64_t{1} << 60) + (std::int64_t{1} << 36) + 1;
+  EXPECT_EQ(tensor<std::int64_t>({kAboveTie}).item<float>(), 0x1.000002p60f);
+  EXPECT_EQ(tensor<std::int32_t>({-2147483647 - 1}).item<int>(), -2147483647 - 1);
+  EXPECT_EQ(tensor<std::uint8_t>({255}).item<std::uint8_t>(), 255);
+  EXPECT_THROW(tensor<std::uint8_t>({255}).item<std::int8_t>(), Error);
+  EXPECT_EQ(tensor({true}).item<int>(), 1);
+}
+
+TEST(Tensor, ItemOfRealNumbersIsCutToWholeOnesThatFit) {
+  EXPECT_EQ(full({}, -2.75).item<int>(), -2);
+  EXPECT_EQ(full({}, -0.5).item<std::uint8_t>(), 0);
+  EXPECT_EQ(full({}, 255.5).item<std::uint8_t>(), 255);
+  EXPECT_EQ(full({}, -128.5, {.dtype = kF64}).item<std::int8_t>(), -128);
+  EXPECT_EQ(full({}, -0x1p63, {.dtype = kF64}).item<std::int64_t>(),
+            std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(full({}, 0x1.fffffep63).item<std::uint64_t>(), 0xffffff0000000000u);
+  EXPECT_TRUE(full({}, 0.25, {.dtype = kF16}).item<bool>());
+  const std::string message = message_of<Error>([] { full({}, 256).item<std::uint8_t>(); });
+  EXPECT_HOLDS(message, "256");
+  EXPECT_HOLDS(message, "unsigned integers of 8 bits");
+  EXPECT_THROW(full({}, 0x1p63).item<std::int64_t>(), Error);
+  EXPECT_THROW(full({}, -1).item<std::uint64_t>(), Error);
+  EXPECT_THROW(full({}, -129, {.dtype = kF64}).item<std::int8_t>(), Error);
+  EXPECT_THROW(full({}, NAN).item<int>(), Error);
+  EXPECT_THROW(full({}, INFINITY).item<std::int64_t>(), Error);
+  EXPECT_TRUE(std::isnan(full({}, NAN).item<float>()));
+  EXPECT_EQ(full({}, 1e300, {.dtype = kF64}).item<float>(), INFINITY);
+}
+
 TEST(Layout, ContiguousInOneWayOrBoth) {
   const Tensor plain = ones({2, 3, 4, 5});
   const Tensor last = ones({2, 3, 4, 5}, {.format = MemoryFormat::kChannelsLast});
