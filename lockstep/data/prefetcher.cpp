@@ -1,14 +1,12 @@
 #include "lockstep/data/prefetcher.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "lockstep/core/check.h"
+#include "lockstep/core/quiet_thread.h"
 #include "lockstep/core/threads.h"
 
 namespace lockstep::data {
@@ -19,18 +17,12 @@ Prefetcher::Prefetcher(MakeBatch make, std::int64_t first, std::int64_t end, int
       slots_(static_cast<std::size_t>(std::max(ahead, 1))),
       claimed_(first),
       delivered_(first) {
-  // Signals are for the embedding program's own threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   std::string failure;
   try {
-    for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+    for (int i = 0; i < workers; ++i) threads_.push_back(start_quiet_thread([this] { work(); }));
   } catch (const std::system_error& error) {
     failure = error.what();
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   // With fewer threads than asked for it still works.
   LOCKSTEP_CHECK(!threads_.empty(), "data loader: cannot start a worker thread: {}", failure);
 }

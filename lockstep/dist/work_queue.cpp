@@ -1,29 +1,11 @@
 #include "lockstep/dist/work_queue.h"
 
-#include <csignal>
 #include <utility>
 
 #include "lockstep/core/check.h"
+#include "lockstep/core/quiet_thread.h"
 
 namespace lockstep::dist {
-namespace {
-
-// A thread that takes no signals: those are for the threads of the program we live in.
-std::thread start_quiet_thread(std::function<void()> body) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread thread(std::move(body));
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return thread;
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-}
-
-}  // namespace
 
 void WorkQueue::push(std::function<void()> job) {
   {

@@ -1,0 +1,71 @@
+// Stream: work that runs in order, beside the caller. Event: a place in a stream that others can
+// wait for. One interface for all devices; on the CPU a stream is a thread.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "lockstep/core/device.h"
+
+namespace lockstep {
+
+// Long enough for any real work, short enough for a forgotten one to be found.
+inline constexpr std::chrono::nanoseconds kStreamTimeout = std::chrono::minutes(30);
+
+namespace detail {
+class EventState;
+class StreamState;
+}  // namespace detail
+
+// A handle; copies mean the same event. Thread-safe.
+class Event {
+ public:
+  // One that has happened.
+  Event();
+
+  // Whether all that was in the stream before the event is done, well or not. Never waits.
+  bool query() const;
+  // Waits for that; rethrows what a task before the event has thrown. Throws TimeoutError.
+  void synchronize(std::chrono::nanoseconds timeout = kStreamTimeout) const;
+  // From `start` to this event, both of which must have happened, else Error.
+  std::chrono::nanoseconds since(const Event& start) const;
+
+ private:
+  friend class Stream;
+  friend class detail::StreamState;
+  explicit Event(std::shared_ptr<detail::EventState> state);
+  std::shared_ptr<detail::EventState> state_;
+};
+
+// A handle; copies mean the same stream. Thread-safe. With the last handle the stream ends, once
+// its tasks have run.
+//
+// A task that throws fails the stream: later tasks are dropped, their events fail with the same
+// error, and the next synchronize() rethrows it, after which the stream can be used again.
+class Stream {
+ public:
+  // A new stream; its thread starts with the first task. Throws Error where there is no such
+  // device.
+  static Stream create(Device device = kCpu);
+
+  Device device() const;
+  // Runs the task after all that was enqueued before it.
+  void enqueue(std::function<void()> task);
+  // The event of all that has been enqueued so far.
+  Event record();
+  // What is enqueued from now on waits for the event, which may be another stream's, and fails if
+  // that has failed. The caller does not wait.
+  void wait(const Event& event);
+  // Whether nothing is queued or running.
+  bool query() const;
+  // Waits until nothing is; rethrows the error of a failed task. Throws TimeoutError. Not to be
+  // called from a task of this stream.
+  void synchronize(std::chrono::nanoseconds timeout = kStreamTimeout);
+
+ private:
+  explicit Stream(std::shared_ptr<detail::StreamState> state);
+  std::shared_ptr<detail::StreamState> state_;
+};
+
+}  // namespace lockstep
