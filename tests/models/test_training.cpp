@@ -46,12 +46,13 @@ Tensor norms(const std::vector<Variable>& variables, bool of_gradients) {
 struct Case {
   DType dtype = kF32;
   std::int64_t crop = 28;
+  double rate = 0.05;
   double tolerance = 0;              // of losses, relative
   double final_tolerance = 0;        // of the trained weights' norms; tenfold of their outputs
   double gradient_tolerance = 1e-4;  // of the first step's norms
 };
 
-// SGD with rate 0.05 and Nesterov momentum 0.9, batches of 16 images in order.
+// SGD with Nesterov momentum 0.9, batches of 16 images in order.
 template <class Model>
 void check_training(const std::string& name, Model net, const Case& c) {
   constexpr std::int64_t kBatch = 16;
@@ -68,7 +69,7 @@ void check_training(const std::string& name, Model net, const Case& c) {
   };
   EXPECT_CLOSE(predict(), reference()[name + "/initial"], 1e-5, 1e-6);
 
-  optim::SGD optimizer(net->parameters(), optim::SGDOptions(0.05).momentum(0.9).nesterov(true));
+  optim::SGD optimizer(net->parameters(), optim::SGDOptions(c.rate).momentum(0.9).nesterov(true));
   for (std::int64_t step = 0; step < losses.numel(); ++step) {
     const std::int64_t start = step * kBatch % images.size(0);
     const Variable loss = cross_entropy(net(images.slice(0, start, start + kBatch)),
@@ -113,6 +114,16 @@ TEST(Training, ToyNetInDoubleFollowsPyTorch) {
   small.height = small.width = 16;
   check_training("toy_net_f64", ToyNet(small),
                  {.dtype = kF64, .crop = 16, .tolerance = 1e-7, .final_tolerance = 1e-7});
+}
+
+// At this rate, which takes the loss from 2.39 to 1.96, PyTorch's own f32 and f64 losses stay
+// within 2e-6 of each other.
+TEST(Training, ToyNetInSingleFollowsPyTorchFor50Steps) {
+  manual_seed(42);
+  ImageOptions small;
+  small.height = small.width = 16;
+  check_training("toy_net_slow", ToyNet(small),
+                 {.crop = 16, .rate = 1e-5, .tolerance = 1e-4, .final_tolerance = 1e-4});
 }
 
 // In the first step one pooling window's two largest values lie 8e-7 apart: which of them wins, and
