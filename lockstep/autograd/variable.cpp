@@ -100,16 +100,13 @@ void Variable::set_grad_buffer(Tensor buffer) {
 void Variable::set_data(Tensor data) {
   State& s = checked();
   LOCKSTEP_CHECK(!s.grad_fn, "set_data: only a leaf can be given another value");
-  if (data.defined() && data.dtype() != s.data.dtype()) {
-    LOCKSTEP_CHECK(
-        is_floating(data.dtype()) && is_floating(s.data.dtype()) && data.shape() == s.data.shape(),
-        "set_data: a {} {} can't become a {} {}", s.data.dtype(), s.data.shape(), data.dtype(),
-        data.shape());
+  LOCKSTEP_CHECK(data.defined(), "set_data: the new value is undefined");
+  LOCKSTEP_CHECK(!s.accumulator || is_floating(data.dtype()),
+                 "set_data: the variable requires a gradient, which {} values have not",
+                 data.dtype());
+  if (data.dtype() != s.data.dtype() || data.shape() != s.data.shape()) {
     s.grad = {};
     s.grad_buffer = {};
-  } else {
-    LOCKSTEP_CHECK(data.defined(), "set_data: the new value is undefined");
-    check_like_value("set_data", data, s.data);
   }
   s.data = std::move(data);
 }

@@ -57,8 +57,9 @@ class Variable {
   void set_grad_buffer(Tensor buffer);
   const Tensor& grad_buffer() const;
 
-  // Gives a leaf another value of the same shape, e.g. a view of flat storage. With another
-  // (floating) dtype the gradient and its buffer are dropped.
+  // Gives a leaf another value, e.g. a view of flat storage. As in PyTorch, shape and dtype may be
+  // others (floating ones, if a gradient is required); then the gradient and its buffer, which
+  // would no longer fit, are dropped. A graph recorded before keeps the old value.
   void set_data(Tensor data);
 
   // Adds d(this)/d(leaf) to grad() of every leaf below. `gradient` is that of this variable, ones
