@@ -35,10 +35,9 @@ int main(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);                   // a console that has gone must not end the job
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // orphans of workers come to us, to be ended
   try {
-    const lockstep::dist::LaunchResult result =
-        lockstep::dist::launch(*options, signals, [](const std::string& line) { say(line); });
-    if (!result.root_cause.empty()) say("failed: " + result.root_cause);
-    return result.exit_code;
+    // The root cause is announced when it happens.
+    return lockstep::dist::launch(*options, signals, [](const std::string& line) { say(line); })
+        .exit_code;
   } catch (const std::exception& e) {
     say(e.what());
     return 1;

@@ -76,6 +76,12 @@ class LinearModel {
 };
 
 using ModelPtr = std::shared_ptr<LinearModel>;
+
+inline ModelPtr model_of(const std::vector<std::string>& names, std::int64_t width = 1,
+                         float first = 1) {
+  return std::make_shared<LinearModel>(names, width, first);
+}
+
 using Ddp = dist::DistributedDataParallel<ModelPtr>;
 
 // The group that a body of run_local_ranks was given, as DDP wants it.

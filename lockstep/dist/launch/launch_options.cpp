@@ -8,6 +8,12 @@
 #include "lockstep/core/check.h"
 
 namespace lockstep::dist {
+namespace {
+
+constexpr const char* kIdLetters =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+
+}  // namespace
 
 int allowed_cores() {
   // The kernel refuses a mask that is shorter than its own.
@@ -47,6 +53,11 @@ void validate(const LaunchOptions& o) {
                  "--nnodes {}: every node must be told the same --master-port", o.nnodes);
   LOCKSTEP_CHECK(o.max_restarts >= 0, "--max-restarts {}: wants 0 or more", o.max_restarts);
   LOCKSTEP_CHECK(o.monitor_interval.count() > 0, "--monitor-interval: wants more than 0 s");
+  // It names folders and shared memory.
+  LOCKSTEP_CHECK(!o.run_id.empty() && o.run_id[0] != '.' &&
+                     o.run_id.find_first_not_of(kIdLetters) == std::string::npos,
+                 "--rdzv-id '{}': wants letters, digits, '.', '_' and '-', no '.' in front",
+                 o.run_id);
   for (const auto& [flag, rank] :
        {std::pair("--redirects", o.redirects.max_rank()), std::pair("--tee", o.tee.max_rank())}) {
     LOCKSTEP_CHECK(rank < o.nproc_per_node, "{} names local rank {}, there are {}", flag, rank,
