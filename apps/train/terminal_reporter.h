@@ -20,6 +20,7 @@ class TerminalReporter : public train::Reporter {
 
   void on_progress(const train::Progress& progress) override;
   void on_epoch(const train::EpochReport& report) override;
+  void on_notice(const std::string& line) override { say(line); }
 
   // A line on stdout; the bar gives way.
   void say(const std::string& line);

@@ -1,11 +1,13 @@
 #include "lockstep/train/agree.h"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <vector>
 
 #include "lockstep/core/check.h"
 #include "lockstep/dist/process_group.h"
+#include "lockstep/train/plain_nan.h"
 
 namespace lockstep::train {
 
@@ -64,10 +66,32 @@ Agreed Agreement::require_same(std::string_view what, double mine) const {
     if (std::bit_cast<std::uint64_t>(all[r]) == std::bit_cast<std::uint64_t>(all[0])) continue;
     std::string values;
     for (int i = 0; i < size(); ++i)
-      values += fmt::format("{}rank {}={}", i == 0 ? "" : ", ", i, all[i]);
+      values += fmt::format("{}rank {}={}", i == 0 ? "" : ", ", i, plain_nan(all[i]));
     throw Error(fmt::format("{} differs: {}", what, values));
   }
   return Agreed(mine);
+}
+
+void Agreement::require_same_text(std::string_view what, const std::string& mine) const {
+  if (!group_) return;
+  std::vector<std::int64_t> sizes(size());
+  const auto bytes = static_cast<std::int64_t>(mine.size());
+  group_->all_gather(dist::span_of(&bytes, 1), dist::span_of(sizes))->wait();
+  const auto longest = static_cast<std::size_t>(*std::max_element(sizes.begin(), sizes.end()));
+  if (longest == 0) return;
+  std::vector<std::uint8_t> padded(mine.begin(), mine.end()), all(longest * sizes.size());
+  padded.resize(longest);
+  group_->all_gather(dist::span_of(std::as_const(padded)), dist::span_of(all))->wait();
+  std::vector<std::string> texts;
+  for (std::size_t r = 0; r < sizes.size(); ++r) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(r * longest);
+    texts.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(sizes[r]));
+  }
+  std::string values;
+  for (std::size_t r = 0; r < texts.size(); ++r)
+    values += fmt::format("{}rank {}={}", r == 0 ? "" : ", ", r, texts[r]);
+  for (const std::string& text : texts)
+    if (text != texts[0]) throw Error(fmt::format("{} differs: {}", what, values));
 }
 
 }  // namespace lockstep::train

@@ -47,6 +47,7 @@ class Agreement {
   // A value that should be the same everywhere already; throws Error on every rank naming the
   // values where it is not ("epoch differs: rank 0=0, rank 1=1").
   Agreed require_same(std::string_view what, double mine) const;
+  void require_same_text(std::string_view what, const std::string& mine) const;
 
   int rank() const;
   int size() const;

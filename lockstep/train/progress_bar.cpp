@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "lockstep/core/check.h"
+#include "lockstep/train/plain_nan.h"
 
 namespace lockstep::train {
 namespace {
@@ -33,8 +34,8 @@ std::string progress_line(const Progress& p, int columns) {
   parts.push_back(plain(fmt::format("epoch {}/{}", p.epoch, p.epochs)));
   parts.push_back(bar(p.step, p.steps));
   parts.push_back(plain(fmt::format("{}/{}", p.step, p.steps)));
-  parts.push_back(plain(fmt::format("loss {:.4f}", p.loss)));
-  parts.push_back(plain(fmt::format("acc {:.1f} %", 100 * p.accuracy)));
+  parts.push_back(plain(fmt::format("loss {:.4f}", plain_nan(p.loss))));
+  parts.push_back(plain(fmt::format("acc {:.1f} %", plain_nan(100 * p.accuracy))));
   if (p.images_per_second > 0)
     parts.push_back(plain(fmt::format("{:.0f} img/s", p.images_per_second)));
   std::string line;

@@ -71,6 +71,8 @@ void RecipeRun::resume(const std::string& path) {
   } catch (const Error& e) {
     throw Error(fmt::format("checkpoint {}: {}", path, e.what()));
   }
+  agreement_.require_same("number of steps in the checkpoint", static_cast<double>(step_));
+  if (!folder_.holds(path)) tell_if_moved(folder_.set_aside());
   // Without the weights of the best epoch so far, the next one is the best.
   if (!agreement_.decide(folder_.adopt_best(path), Vote::kRank0)) best_accuracy_ = -1;
 }

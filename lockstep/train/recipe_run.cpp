@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <string_view>
 
 #include "lockstep/autograd/grad_mode.h"
 #include "lockstep/autograd/ops/cross_entropy.h"
@@ -11,6 +12,7 @@
 #include "lockstep/data/shard.h"
 #include "lockstep/optim/lookahead.h"
 #include "lockstep/optim/sgd.h"
+#include "lockstep/train/plain_nan.h"
 #include "lockstep/train/resume_terms.h"
 
 namespace lockstep::train {
@@ -87,8 +89,8 @@ RecipeRun::RecipeRun(RecipeOptions options, std::shared_ptr<Trainable> model, Re
       reporter_(reporter),
       stop_(stop),
       agreement_(*group_),
+      terms_(agreed_terms(data)),
       folder_(options_.model_path, options_.exp_name, group_->rank() == 0),
-      terms_(resume_terms(options_, data.train->size(), data.valid->size())),
       train_sampler_(make_train_sampler(options_, data, group_->rank(), group_->size())),
       train_loader_(data.train, train_sampler_,
                     train_loader_options(options_, train_sampler_->size())),
@@ -102,15 +104,15 @@ RecipeRun::RecipeRun(RecipeOptions options, std::shared_ptr<Trainable> model, Re
       ddp_(model_, group_, ddp_options(options_)),
       optimizer_(make_optimizer(options_, model_->module())),
       rates_(*optimizer_, options_, train_loader_.epoch_plan().steps) {
-  require_same_on_all_ranks(data);
 } catch (const std::exception& e) {
   if (group) group->abort(e.what());
 }
 
-void RecipeRun::require_same_on_all_ranks(const RecipeData& data) const {
+std::string RecipeRun::agreed_terms(const RecipeData& data) const {
   const auto require = [&](const char* what, auto value) {
     agreement_.require_same(what, static_cast<double>(value));
   };
+  agreement_.require_same_text("--model", options_.model);
   require("number of training images", data.train->size());
   require("number of validation images", data.valid->size());
   require("--batch_size", options_.batch_size);
@@ -133,7 +135,9 @@ void RecipeRun::require_same_on_all_ranks(const RecipeData& data) const {
   require("--stop-vote", static_cast<int>(options_.stop_vote));
   require("--bucket-cap-mb", options_.bucket_cap_mb);
   require("--save-every", options_.save_every);
+  require("--workers", options_.loader_workers);
   require("--resume", !options_.resume.empty());
+  return resume_terms(options_, data.train->size(), data.valid->size());
 }
 
 RunSummary RecipeRun::run() {
@@ -147,14 +151,17 @@ RunSummary RecipeRun::run() {
 
 RunSummary RecipeRun::train_epochs() {
   const auto start = Clock::now();
-  if (!options_.resume.empty()) resume(options_.resume);
+  if (options_.resume.empty()) {
+    tell_if_moved(folder_.set_aside());
+  } else {
+    resume(options_.resume);
+    if (is_finished()) return finished_before(seconds_since(start));
+  }
   folder_.open(train_loader_.position().epoch);
   std::string reason = "epochs";
   for (std::int64_t epoch = train_loader_.position().epoch;
        epoch < options_.epochs && reason == "epochs"; ++epoch) {
-    if (stopped_early_) {
-      reason = "early stopping";
-    } else if (!train_epoch(epoch)) {
+    if (!train_epoch(epoch)) {
       save_last();
       reason = "requested";
     } else if (stopped_early_) {
@@ -164,6 +171,33 @@ RunSummary RecipeRun::train_epochs() {
   const RunSummary summary = summarize(seconds_since(start), reason);
   folder_.write_summary(summary);
   return summary;
+}
+
+bool RecipeRun::is_finished() const {
+  return stopped_early_ || train_loader_.position().epoch >= options_.epochs;
+}
+
+RunSummary RecipeRun::finished_before(double seconds) {
+  RunSummary summary = summarize(seconds, "");
+  if (folder_.writes()) {
+    const std::optional<RunSummary> written = folder_.summary_beside(options_.resume, epochs_done_);
+    if (written) summary = *written;
+    // Killed between its last checkpoint and its summary, or moved on to another folder.
+    if (!written || !folder_.holds(options_.resume)) {
+      folder_.open(train_loader_.position().epoch);
+      folder_.write_summary(summary);
+    }
+    reporter_.on_notice(fmt::format("the run was finished already, after {} epochs{}", epochs_done_,
+                                    stopped_early_ ? " (early stopping)" : ""));
+  }
+  summary.stop_reason = "finished before";
+  return summary;
+}
+
+void RecipeRun::tell_if_moved(const std::string& aside) {
+  if (!aside.empty())
+    reporter_.on_notice(fmt::format(
+        "moved an earlier run's files to {} (--resume goes on with a run instead)", aside));
 }
 
 RunSummary RecipeRun::summarize(double seconds, const std::string& stop_reason) const {
@@ -234,9 +268,20 @@ bool RecipeRun::train_epoch(std::int64_t epoch) {
   return true;
 }
 
+Variable RecipeRun::forward(const data::Batch& batch) {
+  try {
+    return ddp_(Variable(batch.data));
+  } catch (const Error& e) {
+    // What batch norm says of a lone value does not tell which flag to turn.
+    if (batch.size() != 1 || !std::string_view(e.what()).starts_with("batch_norm")) throw;
+    throw Error(fmt::format("--batch_size: this model can't be trained on a batch of one image: {}",
+                            e.what()));
+  }
+}
+
 void RecipeRun::train_step(const data::Batch& batch) {
   const auto start = Clock::now();
-  const Variable logits = ddp_(Variable(batch.data));
+  const Variable logits = forward(batch);
   const Variable loss = cross_entropy(logits, batch.target);
   optimizer_->zero_grad();
   // The published code divides the loss, already a mean, by the batch size again.
@@ -287,7 +332,7 @@ void RecipeRun::finish_epoch(EpochReport report, const Totals& valid) {
     log(LogLevel::kWarning,
         fmt::format("epoch {}: the loss is not finite (training {}, validation {}); a smaller "
                     "--learning_rate or a longer warm-up may help",
-                    report.epoch, report.train_loss, report.valid_loss));
+                    report.epoch, plain_nan(report.train_loss), plain_nan(report.valid_loss)));
   }
   // Before the checkpoint: a run that is killed between the two writes this epoch's line anew.
   folder_.add_epoch(report);

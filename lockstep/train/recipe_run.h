@@ -46,7 +46,13 @@ class RecipeRun {
   std::optional<Totals> evaluate();
   void finish_epoch(EpochReport report, const Totals& valid);
   bool stop_requested() const;
-  void require_same_on_all_ranks(const RecipeData& data) const;
+  // resume_terms(), once every option that all ranks must share is known to be the same.
+  std::string agreed_terms(const RecipeData& data) const;
+  Variable forward(const data::Batch& batch);
+  bool is_finished() const;
+  // Ends a run that was resumed after its end: its files stay as they are.
+  RunSummary finished_before(double seconds);
+  void tell_if_moved(const std::string& aside);
   RunSummary summarize(double seconds, const std::string& stop_reason) const;
 
   // Checkpoints (recipe_checkpoint.cpp). Saving is collective.
@@ -61,8 +67,8 @@ class RecipeRun {
   Reporter& reporter_;
   const std::atomic<bool>* stop_;
   Agreement agreement_;
-  RunFolder folder_;
   std::string terms_;  // resume_terms()
+  RunFolder folder_;
 
   std::shared_ptr<data::DistributedSampler> train_sampler_;
   data::DataLoader train_loader_;

@@ -38,7 +38,7 @@ struct RunSummary {
   std::string checkpoint;  // the best weights
   std::string last_checkpoint;
   std::string tensorboard;  // folder
-  std::string stop_reason;  // "epochs", "early stopping", "requested"
+  std::string stop_reason;  // "epochs", "early stopping", "requested", "finished before"
 };
 
 class Reporter {
@@ -46,6 +46,8 @@ class Reporter {
   virtual ~Reporter() = default;
   virtual void on_progress(const Progress&) {}
   virtual void on_epoch(const EpochReport&) {}
+  // A line about what became of the run's files, before it starts.
+  virtual void on_notice(const std::string&) {}
 };
 
 }  // namespace lockstep::train

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "lockstep/core/atomic_file.h"
@@ -37,6 +38,43 @@ RunFolder::RunFolder(const std::string& model_path, const std::string& exp_name,
   std::error_code error;
   std::filesystem::create_directories(path_, error);
   LOCKSTEP_CHECK(!error, "--model_path: folder {} cannot be made: {}", path_, error.message());
+  lock_ = std::make_unique<FolderLock>(path_);
+}
+
+bool RunFolder::holds(const std::string& file) const {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path parent = fs::path(file).parent_path();
+  return fs::equivalent(parent.empty() ? "." : parent, path_, ignored);
+}
+
+std::string RunFolder::set_aside() {
+  namespace fs = std::filesystem;
+  if (!writes_) return "";
+  const auto exists = [](const std::string& path) {
+    std::error_code ignored;
+    return fs::exists(path, ignored);
+  };
+  const bool has_run = exists(best_path()) || exists(last_path()) || exists(summary_path()) ||
+                       !lines_before(log_path(), std::numeric_limits<std::int64_t>::max()).empty();
+  if (!has_run) return "";
+  std::string aside;
+  std::error_code error;
+  for (int n = 1; aside.empty(); ++n) {
+    const std::string candidate = fmt::format("{}.{}", path_, n);
+    if (fs::create_directory(candidate, error)) aside = candidate;
+    LOCKSTEP_CHECK(!error || error == std::errc::file_exists || error == std::errc::not_a_directory,
+                   "run folder {}: its earlier run cannot be moved to {}: {}", path_, candidate,
+                   error.message());
+  }
+  for (const std::string& path :
+       {best_path(), last_path(), log_path(), summary_path(), tensorboard_path()}) {
+    if (!exists(path)) continue;
+    fs::rename(path, fs::path(aside) / fs::path(path).filename(), error);
+    LOCKSTEP_CHECK(!error, "run folder {}: {} cannot be moved to {}: {}", path_, path, aside,
+                   error.message());
+  }
+  return aside;
 }
 
 bool RunFolder::adopt_best(const std::string& last) {
@@ -56,7 +94,7 @@ bool RunFolder::adopt_best(const std::string& last) {
 void RunFolder::open(std::int64_t first_epoch) {
   if (!writes_) return;
   std::error_code ignored;
-  std::filesystem::remove(path_ + "/summary.json", ignored);  // it is of another run
+  std::filesystem::remove(summary_path(), ignored);  // it is of another run
   write_file_atomically(log_path(), lines_before(log_path(), first_epoch));
   log_ = std::make_unique<AppendFile>(log_path());
   events_ = std::make_unique<EventFile>(tensorboard_path(), first_epoch);
@@ -92,7 +130,30 @@ void RunFolder::write_summary(const RunSummary& s) {
                                {"exposed_comm_ms_per_step", s.exposed_comm_ms_per_step},
                                {"world_size", s.world_size},
                                {"checkpoint", s.checkpoint}};
-  write_file_atomically(path_ + "/summary.json", text_of(summary, 2));
+  write_file_atomically(summary_path(), text_of(summary, 2));
+}
+
+std::optional<RunSummary> RunFolder::summary_beside(const std::string& last,
+                                                    std::int64_t epochs) const {
+  std::ifstream file(std::filesystem::path(last).parent_path() / "summary.json");
+  const auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  try {
+    if (json.at("epochs") != epochs) return std::nullopt;
+    RunSummary summary;
+    json.at("best_valid_acc").get_to(summary.best_valid_acc);
+    json.at("last_valid_acc").get_to(summary.last_valid_acc);
+    json.at("epochs").get_to(summary.epochs);
+    json.at("seconds").get_to(summary.seconds);
+    json.at("images_per_second").get_to(summary.images_per_second);
+    json.at("exposed_comm_ms_per_step").get_to(summary.exposed_comm_ms_per_step);
+    json.at("world_size").get_to(summary.world_size);
+    summary.checkpoint = best_path();
+    summary.last_checkpoint = last_path();
+    summary.tensorboard = tensorboard_path();
+    return summary;
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;  // none, or not one of ours
+  }
 }
 
 }  // namespace lockstep::train

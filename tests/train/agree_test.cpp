@@ -118,5 +118,21 @@ TEST(Agree, VoteNames) {
   EXPECT_THROW(vote_from_name("some"), Error);
 }
 
+TEST(Agreement, TextsThatDifferAreNamed) {
+  dist::run_local_ranks(3, [](dist::ProcessGroup& group) {
+    const Agreement agreement(group);
+    agreement.require_same_text("--model", "mlp");
+    agreement.require_same_text("--model", "");
+    const std::string mine(static_cast<std::size_t>(group.rank()), 'x');
+    try {
+      agreement.require_same_text("--model", mine);
+      ADD_FAILURE() << "different texts passed on rank " << group.rank();
+    } catch (const Error& e) {
+      EXPECT_STREQ(e.what(), "--model differs: rank 0=, rank 1=x, rank 2=xx");
+    }
+  });
+  EXPECT_NO_THROW(Agreement().require_same_text("--model", "mlp"));
+}
+
 }  // namespace
 }  // namespace lockstep::train

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "lockstep/train/reporter.h"
 
 namespace lockstep::train {
@@ -20,6 +22,18 @@ TEST(ProgressLine, LeavesOutWhatDoesNotFit) {
 
 TEST(ProgressLine, NoStepsIsAnEmptyBar) {
   EXPECT_NE(progress_line({0, 1, 0, 0, 0, 0, 0}, 80).find("────"), std::string::npos);
+}
+
+// x86 gives a new NaN a sign, which "{}" would print.
+TEST(Lines, NanHasNoSign) {
+  const double nan = std::copysign(std::nan(""), -1);
+  EXPECT_EQ(progress_line({3, 12, 45, 90, nan, nan, 210}, 100),
+            "epoch 3/12  ━━━━━━━━━━━━────────────  45/90  loss nan  acc nan %  210 img/s");
+  EpochReport report;
+  report.train_loss = report.train_accuracy = report.valid_loss = report.valid_accuracy = nan;
+  const std::string line = epoch_line(report);
+  EXPECT_NE(line.find("valid_acc: nan"), std::string::npos) << line;
+  EXPECT_EQ(line.find("-nan"), std::string::npos) << line;
 }
 
 TEST(EpochLine, IsTheRecipesLine) {

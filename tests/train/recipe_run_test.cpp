@@ -182,8 +182,19 @@ TEST(RecipeRun, EarlyStoppingIsAgreedAndSurvivesResume) {
   EXPECT_LT(summary.epochs, 50);
   c.options.resume = summary.last_checkpoint;
   const RunSummary again = run(c);
-  EXPECT_EQ(again.stop_reason, "early stopping");
+  EXPECT_EQ(again.stop_reason, "finished before");
   EXPECT_EQ(again.epochs, summary.epochs);
+  EXPECT_EQ(again.images_per_second, summary.images_per_second);
+}
+
+// A model that norms over the batch alone can't be trained on one example; others can.
+TEST(RecipeRun, ABatchOfOneIsNamedWhereTheModelNeedsMore) {
+  const TempFolder folder;
+  Case c = four_epochs(folder, 1);
+  c.options.batch_size = 1;
+  const std::string what = message_of<Error>([&] { run(c); });
+  EXPECT_HOLDS(what, "--batch_size");
+  EXPECT_HOLDS(what, "one image");
 }
 
 // A rank that fails, in construction or in a step, leaves none waiting.

@@ -1,6 +1,7 @@
 #include "lockstep/train/run_folder.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -76,6 +77,66 @@ TEST(RunFolder, NumbersThatAreNotFiniteAndPathsThatAreNoUtf8StayJson) {
   EXPECT_TRUE(
       nlohmann::json::parse(read_bytes(folder / "r\xffn/log.jsonl")).at("valid_loss").is_null());
   EXPECT_NO_THROW(nlohmann::json::parse(read_bytes(folder / "r\xffn/summary.json")));
+}
+
+TEST(RunFolder, IsForOneRunAtATime) {
+  const TempFolder folder;
+  {
+    RunFolder first(folder.path(), "run", true);
+    const std::string what = message_of<Error>([&] { RunFolder(folder.path(), "run", true); });
+    EXPECT_HOLDS(what, folder / "run");
+    EXPECT_HOLDS(what, "process " + std::to_string(::getpid()) + " on ");
+    EXPECT_HOLDS(what, "--exp_name");
+    EXPECT_NO_THROW(RunFolder(folder.path(), "other", true));
+    EXPECT_NO_THROW(RunFolder(folder.path(), "run", false));
+  }
+  EXPECT_NO_THROW(RunFolder(folder.path(), "run", true));
+}
+
+TEST(RunFolder, AnEarlierRunIsMovedAsideToTheFirstFreeNumber) {
+  const TempFolder folder;
+  RunFolder run(folder.path(), "run", true);
+  EXPECT_EQ(run.set_aside(), "");
+  run.open(0);
+  EXPECT_EQ(run.set_aside(), "") << "nothing worth keeping has been written";
+  run.add_epoch(report(0));
+  testing::write_bytes(run.best_path(), "best");
+  testing::write_bytes(folder / "run.2", "a file of that name");
+  EXPECT_EQ(run.set_aside(), folder / "run.1");
+  EXPECT_EQ(read_bytes(folder / "run.1/best.safetensors"), "best");
+  EXPECT_EQ(epochs_in(folder / "run.1/log.jsonl"), (std::vector<std::int64_t>{0}));
+  EXPECT_TRUE(std::filesystem::exists(folder / "run.1/tensorboard"));
+  EXPECT_FALSE(std::filesystem::exists(run.best_path()));
+  EXPECT_FALSE(std::filesystem::exists(run.tensorboard_path()));
+  testing::write_bytes(run.last_path(), "last");
+  EXPECT_EQ(run.set_aside(), folder / "run.3");
+  EXPECT_EQ(read_bytes(folder / "run.3/last.safetensors"), "last");
+  RunFolder reader(folder.path(), "run", false);
+  testing::write_bytes(run.last_path(), "last");
+  EXPECT_EQ(reader.set_aside(), "");
+  EXPECT_TRUE(std::filesystem::exists(run.last_path()));
+}
+
+TEST(RunFolder, KnowsItsOwnFilesAndItsSummary) {
+  const TempFolder folder;
+  RunFolder run(folder.path(), "run", true);
+  run.open(0);
+  testing::write_bytes(run.last_path(), "last");
+  EXPECT_TRUE(run.holds(run.last_path()));
+  EXPECT_TRUE(run.holds(folder / "run/../run/copy.safetensors"));
+  EXPECT_FALSE(run.holds(folder / "last.safetensors"));
+  EXPECT_FALSE(run.summary_beside(run.last_path(), 3));
+  RunSummary summary;
+  summary.epochs = 3;
+  summary.images_per_second = 1234.5;
+  run.write_summary(summary);
+  EXPECT_FALSE(run.summary_beside(run.last_path(), 2)) << "of another length";
+  const auto again = run.summary_beside(run.last_path(), 3);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->images_per_second, 1234.5);
+  EXPECT_EQ(again->checkpoint, run.best_path());
+  testing::write_bytes(folder / "run/summary.json", "{\"epochs\":3}");
+  EXPECT_FALSE(run.summary_beside(run.last_path(), 3));
 }
 
 TEST(RunFolder, ThatCannotBeMadeIsNamed) {

@@ -74,7 +74,7 @@ TEST(Ranks, DifferentModelsAreNamed) {
   EXPECT_EQ(job.wait(), 1);
   EXPECT_LT(job.seconds(), 5);
   ASSERT_EQ(job.complaints().size(), 1u) << job.err();
-  EXPECT_HOLDS(job.complaints()[0], "rank 0 has 6 trainable parameters, rank 1 has 8");
+  EXPECT_HOLDS(job.complaints()[0], "--model differs: rank 0=mlp, rank 1=small_net");
 }
 
 TEST(Ranks, DifferentFlagsAreNamed) {
@@ -90,7 +90,9 @@ TEST(Ranks, DifferentFlagsAreNamed) {
 TEST(DifferentOptions, AreNamedWhateverTheyAre) {
   for (const std::string flag :
        {"--plateau-factor=0.$((RANK + 1))", "--plateau-patience=$RANK",
-        "--bucket-cap-mb=$((RANK + 1))", "-s $((9007199254740992 + RANK))"}) {
+        "--bucket-cap-mb=$((RANK + 1))", "--workers=$RANK", "--momentum=0.$RANK",
+        "--stop-vote=$([ $RANK = 0 ] && echo any || echo all)",
+        "-s $((9007199254740992 + RANK))"}) {
     TempFolder folder;
     Job job(on_ranks(2, by_rank("exec \"$@\" " + flag, trainer(folder))));
     EXPECT_NE(job.wait(20), 0) << flag;
@@ -181,6 +183,22 @@ TEST(Ranks, WithoutALauncherTheSurvivorNamesTheDead) {
   ASSERT_EQ(zero.complaints().size(), 1u) << zero.err();
   EXPECT_HOLDS(zero.complaints()[0], "rank 0:");
   EXPECT_HOLDS(zero.complaints()[0], "rank 1");
+}
+
+// Ctrl-C by a debugger or a user's kill may reach one rank alone: all stop after the same step.
+TEST(Ranks, SigintToRankZeroAloneStopsAll) {
+  const TempFolder folder;
+  Job job(on_ranks(3, long_run(folder)));
+  ASSERT_TRUE(wait_for_saves(job, run_files(folder).last(), 2)) << job.err();
+  const pid_t zero = job.rank_pid(0);
+  ASSERT_GT(zero, 0);
+  const double before = job.seconds();
+  ::kill(zero, SIGINT);
+  EXPECT_EQ(job.wait(), 130);
+  EXPECT_LT(job.seconds() - before, 5);
+  EXPECT_HOLDS(job.out(), "stopped on request; go on with --resume " + run_files(folder).last());
+  EXPECT_TRUE(job.complaints().empty()) << job.err();
+  EXPECT_NO_THROW(train::load_checkpoint(run_files(folder).last(), "mlp"));
 }
 
 // A terminated job, as by a batch system at its time limit.

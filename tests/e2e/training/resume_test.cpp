@@ -91,7 +91,11 @@ TEST(Resume, AFinishedRunIsLeftAsItIs) {
   run_well(on_ranks(2, trainer(folder)));
   const std::string last = read_bytes(run_files(folder).last());
   const auto log = json_lines(run_files(folder).log());
-  run_well(on_ranks(2, trainer(folder, {"--resume"})));
+  const std::string before = read_bytes(run_files(folder).summary());
+  const std::string out = run_well(on_ranks(2, trainer(folder, {"--resume"})));
+  EXPECT_HOLDS(out, "finished already, after 3 epochs");
+  EXPECT_EQ(out.find(" 0 images/s"), std::string::npos) << out;
+  EXPECT_EQ(read_bytes(run_files(folder).summary()), before);
   EXPECT_TRUE(read_bytes(run_files(folder).last()) == last);
   EXPECT_EQ(json_lines(run_files(folder).log()), log);
   const auto summary = nlohmann::json::parse(read_bytes(run_files(folder).summary()));

@@ -32,8 +32,8 @@ TEST(Training, TwoRanksLeaveTheFilesThatAreDocumented) {
   for (const auto& entry : fs::directory_iterator(files.path))
     names.push_back(entry.path().filename());
   std::sort(names.begin(), names.end());
-  EXPECT_EQ(names, (Words{"best.safetensors", "last.safetensors", "log.jsonl", "summary.json",
-                          "tensorboard"}));
+  EXPECT_EQ(names, (Words{".lock", "best.safetensors", "last.safetensors", "log.jsonl",
+                          "summary.json", "tensorboard"}));
 
   const auto log = json_lines(files.log());
   ASSERT_EQ(log.size(), 3u);
@@ -99,15 +99,43 @@ TEST(Training, OneRankNeedsNoLauncher) {
   EXPECT_EQ(nlohmann::json::parse(read_bytes(run_files(alone).summary())).at("world_size"), 1);
 }
 
-// A second run under the same name takes the place of the first.
-TEST(Training, ARunUnderAnOldNameStartsItsLogAnew) {
+// A second run under the same name takes the place of the first, whose files are kept.
+TEST(Training, ARunUnderAnOldNameMovesTheOldOneAside) {
   const TempFolder folder;
   run_well(trainer(folder));
-  run_well(trainer(folder, {"-e", "2"}));
+  const RunFiles moved = run_files(folder, "run.1");
+  const std::string best = read_bytes(run_files(folder).best()),
+                    old_summary = read_bytes(run_files(folder).summary());
+  const std::string out = run_well(trainer(folder, {"-e", "2", "-s", "7"}));
+  EXPECT_HOLDS(out, moved.path);
+  EXPECT_HOLDS(out, "--resume");
+  EXPECT_TRUE(read_bytes(moved.best()) == best);
+  EXPECT_EQ(read_bytes(moved.summary()), old_summary);
+  EXPECT_EQ(json_lines(moved.log()).size(), 3u);
+  EXPECT_FALSE(read_bytes(run_files(folder).best()) == best);
   EXPECT_EQ(json_lines(run_files(folder).log()).size(), 2u);
   const auto summary = nlohmann::json::parse(read_bytes(run_files(folder).summary()));
   EXPECT_EQ(summary.at("epochs"), 2);
   EXPECT_EQ(read_scalars(run_files(folder).path + "/tensorboard").at("LR").size(), 2u);
+}
+
+TEST(Training, TwoRunsInOneFolderAreRefused) {
+  const TempFolder folder;
+  Job first(on_ranks(2, trainer(folder, {"-e", "5000", "--stop-patience=5000"})));
+  ASSERT_TRUE(wait_for_saves(first, run_files(folder).last(), 1)) << first.err();
+  const pid_t holder = first.rank_pid(0);
+  for (const Words& more : {Words{}, Words{"--resume"}}) {
+    Job second(on_ranks(2, trainer(folder, more)));
+    EXPECT_EQ(second.wait(), 1);
+    ASSERT_EQ(second.complaints().size(), 1u) << second.err();
+    EXPECT_HOLDS(second.complaints()[0], run_files(folder).path);
+    EXPECT_HOLDS(second.complaints()[0], "process " + std::to_string(holder) + " on ");
+  }
+  EXPECT_EQ(folder.entries(), Words{"run"});
+  // Death lets go of the folder.
+  first.send(SIGKILL);
+  EXPECT_EQ(first.wait(), 137);
+  run_well(on_ranks(2, trainer(folder)));
 }
 
 // davisking/dlib#2209: an infinite loss must neither crash the trainer nor let it run for ever.
@@ -117,6 +145,11 @@ TEST(Training, ALossThatIsNotFiniteIsReportedAndStopsTheRun) {
   EXPECT_EQ(job.wait(), 0) << job.err();
   ASSERT_EQ(job.complaints().size(), 1u) << job.err();
   EXPECT_HOLDS(job.complaints()[0], "epoch 0: the loss is not finite");
+  // The sign of a NaN is noise.
+  EXPECT_HOLDS(job.out() + job.err(), "nan");
+  for (const std::string& text : {job.out(), job.err(), read_bytes(run_files(folder).log()),
+                                  read_bytes(run_files(folder).summary())})
+    EXPECT_EQ(text.find("-nan"), std::string::npos) << text;
   const auto log = json_lines(run_files(folder).log());
   EXPECT_LE(log.size(), 4u);
   EXPECT_TRUE(log.back().at("train_loss").is_null());

@@ -81,6 +81,29 @@ TEST(Usage, ManyRanksMakeOneComplaint) {
   EXPECT_LT(job.seconds(), 5);
 }
 
+// Said before anything is installed or built.
+TEST(Usage, TheScriptNamesABadNumberOfRanks) {
+  for (const char* ranks : {"0", "x", "-1", "2.5", ""}) {
+    for (const Words& flag : {Words{"--ranks", ranks}, Words{std::string("--ranks=") + ranks}}) {
+      Job job(Words{LOCKSTEP_SOURCE_DIR "/scripts/train"} + flag);
+      EXPECT_EQ(job.wait(), 2) << ranks;
+      EXPECT_EQ(job.err(), std::string("train: --ranks is '") + ranks +
+                               "', must be a whole number from 1 on\n");
+    }
+  }
+  Job job({LOCKSTEP_SOURCE_DIR "/scripts/train", "--ranks"});
+  EXPECT_EQ(job.wait(), 2);
+  EXPECT_EQ(job.err(), "train: --ranks needs a number\n");
+}
+
+TEST(Usage, ABatchOfOneImageIsNamedWhereTheModelNormsOverIt) {
+  const TempFolder folder;
+  Job job(on_ranks(2, trainer(folder, {"--model", "toy_net", "-b", "1"})));
+  EXPECT_EQ(job.wait(), 1);
+  ASSERT_EQ(job.complaints().size(), 1u) << job.err();
+  EXPECT_HOLDS(job.complaints()[0], "--batch_size");
+}
+
 TEST(Usage, HelpIsShownOnceAndEndsWell) {
   const TempFolder folder;
   const std::string help = run_well(on_ranks(2, trainer(folder, {"--help"})));
