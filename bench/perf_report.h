@@ -8,6 +8,7 @@
 
 #include "bench/bandwidth.h"
 #include "bench/perf_options.h"
+#include "bench/sample_statistics.h"
 
 namespace lockstep::bench {
 

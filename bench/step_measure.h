@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "bench/bandwidth.h"
+#include "bench/sample_statistics.h"
 #include "bench/step_options.h"
 #include "lockstep/dist/process_group.h"
 

@@ -1,5 +1,6 @@
 // The arithmetic behind benchmark figures, on numbers that were reported wrong elsewhere.
 #include "bench/bandwidth.h"
+#include "bench/sample_statistics.h"
 
 #include <gtest/gtest.h>
 
