@@ -1,5 +1,6 @@
 # The one library that embedders link (the objects of every layer), and its installation.
 include(CMakePackageConfigHelpers)
+include(${PROJECT_SOURCE_DIR}/cmake/installed_headers.cmake)
 
 get_property(layers GLOBAL PROPERTY LOCKSTEP_LAYERS)
 set(objects "")
@@ -30,7 +31,11 @@ if(BUILD_SHARED_LIBS)
 endif()
 
 install(TARGETS lockstep EXPORT lockstep-targets ARCHIVE DESTINATION lib LIBRARY DESTINATION lib)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/lockstep DESTINATION include FILES_MATCHING PATTERN "*.h")
+installed_headers(headers)
+foreach(header ${headers})
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION include/${folder})
+endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/generated/lockstep/core/config.h DESTINATION include/lockstep/core)
 install(EXPORT lockstep-targets NAMESPACE lockstep:: DESTINATION lib/cmake/lockstep)
 

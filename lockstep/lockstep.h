@@ -8,6 +8,7 @@
 #include "lockstep/autograd/ops/arithmetic.h"           // IWYU pragma: export
 #include "lockstep/autograd/ops/avg_pool2d.h"           // IWYU pragma: export
 #include "lockstep/autograd/ops/batch_norm.h"           // IWYU pragma: export
+#include "lockstep/autograd/ops/batch_norm_pool.h"      // IWYU pragma: export
 #include "lockstep/autograd/ops/bce_with_logits.h"      // IWYU pragma: export
 #include "lockstep/autograd/ops/bmm.h"                  // IWYU pragma: export
 #include "lockstep/autograd/ops/cast.h"                 // IWYU pragma: export
@@ -47,8 +48,10 @@
 #include "lockstep/core/npy.h"                          // IWYU pragma: export
 #include "lockstep/core/random.h"                       // IWYU pragma: export
 #include "lockstep/core/safetensors.h"                  // IWYU pragma: export
+#include "lockstep/core/scalar.h"                       // IWYU pragma: export
 #include "lockstep/core/shape.h"                        // IWYU pragma: export
 #include "lockstep/core/storage.h"                      // IWYU pragma: export
+#include "lockstep/core/stream.h"                       // IWYU pragma: export
 #include "lockstep/core/tensor.h"                       // IWYU pragma: export
 #include "lockstep/core/threads.h"                      // IWYU pragma: export
 #include "lockstep/data/data_loader.h"                  // IWYU pragma: export
@@ -63,8 +66,11 @@
 #include "lockstep/dist/bucket_plan.h"                  // IWYU pragma: export
 #include "lockstep/dist/ddp.h"                          // IWYU pragma: export
 #include "lockstep/dist/environment.h"                  // IWYU pragma: export
+#include "lockstep/dist/local_store.h"                  // IWYU pragma: export
+#include "lockstep/dist/prefix_store.h"                 // IWYU pragma: export
 #include "lockstep/dist/process_group.h"                // IWYU pragma: export
 #include "lockstep/dist/store.h"                        // IWYU pragma: export
+#include "lockstep/dist/tcp_store.h"                    // IWYU pragma: export
 #include "lockstep/models/make_model.h"                 // IWYU pragma: export
 #include "lockstep/models/mlp.h"                        // IWYU pragma: export
 #include "lockstep/models/small_net.h"                  // IWYU pragma: export
@@ -84,6 +90,7 @@
 #include "lockstep/train/checkpoint.h"                  // IWYU pragma: export
 #include "lockstep/train/event_file.h"                  // IWYU pragma: export
 #include "lockstep/train/metrics.h"                     // IWYU pragma: export
+#include "lockstep/train/plain_nan.h"                   // IWYU pragma: export
 #include "lockstep/train/recipe_options.h"              // IWYU pragma: export
 #include "lockstep/train/recipe_run.h"                  // IWYU pragma: export
 #include "lockstep/train/reporter.h"                    // IWYU pragma: export

@@ -3,6 +3,7 @@
 // clashed with the application's: pytorch/pytorch#31822.)
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <functional>
@@ -17,21 +18,38 @@
 namespace lockstep::testing {
 namespace {
 
-// Internal headers say so in their leading comment; three of core's are for source files by rule.
-bool is_public(const SourceFile& header) {
-  static const std::set<std::string> kForSources = {
-      "lockstep/core/check.h", "lockstep/core/dispatch.h", "lockstep/core/half.h"};
-  static const std::regex kInternal("\\b[Ii]nternal\\b");
-  return !kForSources.count(header.path) &&
-         !std::regex_search(leading_comment(header.text), kInternal);
+constexpr const char* kNeedsEigen = "lockstep/core/half.h";  // as docs/embedding.md says
+
+// The first words of the lines of cmake/internal_headers.txt.
+std::set<std::string> listed_as_internal() {
+  std::set<std::string> listed;
+  for (const std::string& line : lines_of(read_file(project_root() / "cmake/internal_headers.txt")))
+    if (line.rfind("lockstep/", 0) == 0) listed.insert(line.substr(0, line.find(' ')));
+  return listed;
 }
 
+// By the rule that cmake/installed_headers.cmake follows too.
+bool is_installed(const SourceFile& header) {
+  static const std::set<std::string> kListed = listed_as_internal();
+  static const std::regex kInternal("\\b[Ii]nternal\\b");
+  return !kListed.count(header.path) && !std::regex_search(leading_comment(header.text), kInternal);
+}
+
+bool is_public(const SourceFile& header) {
+  return header.path != kNeedsEigen && is_installed(header);
+}
+
+// With nothing on the include path but the library: what an embedder has.
 std::string compiler(const std::string& flags) {
   std::string command = shell_quoted(LOCKSTEP_CXX) + " -std=c++20 -x c++ " + flags;
   for (const std::string& folder :
        {std::string(LOCKSTEP_SOURCE_DIR), std::string(LOCKSTEP_BINARY_DIR) + "/generated"})
     command += " -I" + shell_quoted(folder);
-  return command + " -isystem " + shell_quoted(LOCKSTEP_EIGEN_DIR) + " ";
+  return command + " ";
+}
+
+std::string compiler_with_eigen(const std::string& flags) {
+  return compiler(flags) + "-isystem " + shell_quoted(LOCKSTEP_EIGEN_DIR) + " ";
 }
 
 // One translation unit with every public header between two texts.
@@ -72,7 +90,7 @@ TEST(PublicHeaders, EveryHeaderCompilesAlone) {
   for (const SourceFile& header : headers) texts[header.path] = header.text;
   const std::filesystem::path passed_before = LOCKSTEP_BINARY_DIR "/headers_that_compile_alone";
   std::filesystem::create_directories(passed_before);
-  const std::string command = compiler("-fsyntax-only -Wall -Wextra -Wno-psabi -Werror");
+  const std::string command = compiler_with_eigen("-fsyntax-only -Wall -Wextra -Wno-psabi -Werror");
   const std::set<std::string> proved = proved_by_the_build();
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
@@ -100,6 +118,65 @@ TEST(PublicHeaders, EveryHeaderCompilesAlone) {
     threads.emplace_back(work);
   for (std::thread& thread : threads) thread.join();
   for (const std::string& failure : failures) ADD_FAILURE() << failure;
+}
+
+// What is installed has to do without what is not: the headers are copied to a folder of their own
+// and compiled there, each on its own, without Eigen, fmt or anything else on the include path.
+TEST(PublicHeaders, TheInstalledOnesCompileFromTheInstalledTreeAlone) {
+  const ScratchFolder scratch;
+  std::map<std::string, std::string> texts;
+  for (const SourceFile& header : sources_below("lockstep", {".h"}))
+    if (is_installed(header)) texts[header.path] = header.text;
+  for (const auto& [path, text] : texts) {
+    std::set<std::string> seen;
+    closure(path, texts, &seen);
+    for (const std::string& below : seen)
+      for (const Include& include : includes_of(texts.at(below)))
+        EXPECT_TRUE(!include.quoted || texts.count(include.target) ||
+                    include.target == "lockstep/core/config.h")
+            << path << " needs " << include.target << ", which is not installed, through " << below;
+    std::filesystem::create_directories((scratch.path() / path).parent_path());
+    scratch.write(path, text);
+  }
+  // They compile alone (see above), so together is enough to find what only Eigen's path supplies.
+  const auto file = scratch.write("application.cpp", with_public_headers("", "int main() {}\n"));
+  const CommandResult result = run_command(
+      shell_quoted(LOCKSTEP_CXX) + " -std=c++20 -fsyntax-only -Wall -Wextra -Wno-psabi -Werror -I" +
+      shell_quoted(scratch.path().string()) + " -I" +
+      shell_quoted(LOCKSTEP_BINARY_DIR "/generated") + " " + shell_quoted(file.string()));
+  EXPECT_EQ(result.status, 0) << result.output.substr(0, 4000);
+}
+
+TEST(PublicHeaders, TheListOfInternalOnesIsTrue) {
+  std::map<std::string, std::string> texts;
+  for (const SourceFile& header : sources_below("lockstep", {".h"}))
+    texts[header.path] = header.text;
+  for (const std::string& path : listed_as_internal()) {
+    ASSERT_TRUE(texts.count(path)) << path << " is listed but does not exist";
+    static const std::regex kInternal("\\b[Ii]nternal\\b");
+    EXPECT_FALSE(std::regex_search(leading_comment(texts.at(path)), kInternal))
+        << path << " is listed and says so itself";
+  }
+}
+
+TEST(PublicHeaders, TheUmbrellaHasThemAll) {
+  // What one includes by name, and why.
+  const std::map<std::string, std::string> kByName = {
+      {"lockstep/kernels/", "on Tensors, below autograd; their names are those of the operations"},
+      {"lockstep/dist/launch/", "for launchers, not for what they start"},
+      {kNeedsEigen, "needs Eigen on the include path"}};
+  std::map<std::string, std::string> texts;
+  for (const SourceFile& header : sources_below("lockstep", {".h"}))
+    texts[header.path] = header.text;
+  std::set<std::string> seen;
+  closure("lockstep/lockstep.h", texts, &seen);
+  for (const auto& [path, text] : texts) {
+    const bool by_name = std::any_of(kByName.begin(), kByName.end(), [&](const auto& entry) {
+      return path.rfind(entry.first, 0) == 0;
+    });
+    if (!is_installed({path, text}) || by_name) continue;
+    EXPECT_TRUE(seen.count(path)) << "lockstep/lockstep.h lacks " << path;
+  }
 }
 
 TEST(PublicHeaders, LiveWithTheApplicationsMacros) {
