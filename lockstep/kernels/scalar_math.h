@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "lockstep/kernels/exp_constants.h"
+
 // Always inlined: the same functions are compiled for several instruction sets in one program, and
 // an out-of-line copy could be picked by the linker for the wrong one.
 #if defined(__CUDACC__)
@@ -26,21 +28,20 @@ LOCKSTEP_POINTWISE float copy_sign(float x, float sign) {
 
 // inf above 88.73, denormals down to exp(-103.97), NaN for NaN.
 LOCKSTEP_POINTWISE float exp_of(float x) {
-  constexpr float kRound =
-      12582912.f;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
+  namespace k = exp_constants;
   float c = x > 89.f ? 89.f : x;
   c = c < -105.f ? -105.f : c;
-  const float shifted = c * 1.44269504088896341f + kRound;
-  const float n = shifted - kRound;
-  const std::int32_t i = float_bits(shifted) - float_bits(kRound);
-  float r = c - n * 0.693359375f;
-  r = r - n * -2.12194440e-4f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
+  const float shifted = c * k::kLog2E + k::kRound;
+  const float n = shifted - k::kRound;
+  const std::int32_t i = float_bits(shifted) - float_bits(k::kRound);
+  float r = c - n * k::kLn2High;
+  r = r - n * k::kLn2Low;
+  float p = k::kP0;
+  p = p * r + k::kP1;
+  p = p * r + k::kP2;
+  p = p * r + k::kP3;
+  p = p * r + k::kP4;
+  p = p * r + k::kP5;
   p = p * (r * r) + r + 1.f;
   // In two factors: 2^n itself leaves f32 at both ends.
   const std::int32_t half = i >> 1;

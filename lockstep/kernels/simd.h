@@ -12,64 +12,10 @@
 
 #include "lockstep/core/dtype.h"
 #include "lockstep/core/half.h"
-
-// On a lambda or function that must be compiled for its caller's instruction set.
-#define LOCKSTEP_SIMD __attribute__((always_inline))
-#define LOCKSTEP_SIMD_FN __attribute__((always_inline)) inline
+#include "lockstep/kernels/simd_half.h"
+#include "lockstep/kernels/simd_lanes.h"
 
 namespace lockstep::kernels {
-
-using F32Lanes = float __attribute__((vector_size(64)));
-using F64Lanes = double __attribute__((vector_size(64)));
-using I32Lanes = std::int32_t __attribute__((vector_size(64)));
-using U32Lanes = std::uint32_t __attribute__((vector_size(64)));
-using U16Lanes = std::uint16_t __attribute__((vector_size(32)));
-
-// Lanes that values of T are computed in: f64 for double, f32 for all else.
-template <class T>
-using Lanes = std::conditional_t<std::is_same_v<T, double>, F64Lanes, F32Lanes>;
-template <class T>
-inline constexpr std::int64_t kLanes = std::is_same_v<T, double> ? 8 : 16;
-
-template <class To, class From>
-LOCKSTEP_SIMD_FN To lanes_cast(From from) {  // same bits
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  std::memcpy(&to, &from, sizeof(to));
-  return to;
-}
-
-LOCKSTEP_SIMD_FN F32Lanes half_to_f32(U16Lanes bits) {
-  const U32Lanes h = __builtin_convertvector(bits, U32Lanes);
-  U32Lanes o = (h & 0x7fffu) << 13;
-  const U32Lanes exponent = o & (0x7c00u << 13);
-  o += (127u - 15u) << 23;
-  // Subnormal halves are exact f32 differences.
-  const U32Lanes subnormal =
-      lanes_cast<U32Lanes>(lanes_cast<F32Lanes>(o + (1u << 23)) - 6.103515625e-05f);
-  o = exponent == (0x7c00u << 13) ? o + ((128u - 16u) << 23) : exponent == 0u ? subnormal : o;
-  return lanes_cast<F32Lanes>(o | ((h & 0x8000u) << 16));
-}
-
-// To nearest, ties to even; NaN stays NaN.
-LOCKSTEP_SIMD_FN U16Lanes f32_to_half(F32Lanes value) {
-  U32Lanes u = lanes_cast<U32Lanes>(value);
-  const U32Lanes sign = u & 0x80000000u;
-  u ^= sign;
-  const U32Lanes overflow = u > (255u << 23) ? U32Lanes{} + 0x7e00u : U32Lanes{} + 0x7c00u;
-  const U32Lanes subnormal = lanes_cast<U32Lanes>(lanes_cast<F32Lanes>(u) + 0.5f) - 0x3f000000u;
-  const U32Lanes normal = (u + (0xc8000000u + 0xfffu) + ((u >> 13) & 1u)) >> 13;
-  U32Lanes o = u < (113u << 23) ? subnormal : normal;
-  o = u >= (143u << 23) ? overflow : o;
-  return __builtin_convertvector(o | (sign >> 16), U16Lanes);
-}
-
-LOCKSTEP_SIMD_FN U16Lanes f32_to_bfloat16(F32Lanes value) {
-  const U32Lanes u = lanes_cast<U32Lanes>(value);
-  const U32Lanes rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
-  const U32Lanes nan = (u >> 16) | 0x40u;
-  return __builtin_convertvector((u & 0x7fffffffu) > 0x7f800000u ? nan : rounded, U16Lanes);
-}
 
 template <class T>
 LOCKSTEP_SIMD_FN Lanes<T> load(const T* from) {
