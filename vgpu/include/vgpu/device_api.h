@@ -1,0 +1,219 @@
+// What kernels call: barriers, warp operations, atomics, fences.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "vgpu/thread.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __constant__
+// One block runs at a time on a thread of the runtime, so that a variable of that thread is shared
+// by the block's threads, and by them alone.
+#define __shared__ static thread_local
+
+inline constexpr int warpSize = vgpu::kWarpSize;
+
+inline void __syncthreads() { vgpu::block_barrier(vgpu::BlockVote::kNone, 0); }
+inline int __syncthreads_count(int predicate) {
+  return vgpu::block_barrier(vgpu::BlockVote::kCount, predicate);
+}
+inline int __syncthreads_and(int predicate) {
+  return vgpu::block_barrier(vgpu::BlockVote::kAnd, predicate);
+}
+inline int __syncthreads_or(int predicate) {
+  return vgpu::block_barrier(vgpu::BlockVote::kOr, predicate);
+}
+inline void __syncwarp(unsigned mask = ~0u) { vgpu::warp_barrier(mask); }
+inline unsigned __activemask() { return vgpu::active_mask(); }
+
+namespace vgpu {
+
+template <class T>
+std::uint64_t to_bits(T value) {
+  static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+template <class T>
+T from_bits(std::uint64_t bits) {
+  T value;
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+// What lane `source` has brought; the own value where it is outside the segment.
+template <class T>
+T shuffle(unsigned mask, T value, int source, bool inside) {
+  const LaneValues all = exchange(WarpOp::kShuffle, mask, to_bits(value));
+  if (!inside) return value;
+  if (!((mask >> source) & 1u)) trap("a shuffle reads a lane that is not in its mask");
+  return from_bits<T>(all.of[source][0]);
+}
+
+}  // namespace vgpu
+
+template <class T>
+T __shfl_sync(unsigned mask, T value, int source, int width = warpSize) {
+  const int first = vgpu::lane_id() / width * width;
+  return vgpu::shuffle(mask, value, first + (source & (width - 1)), true);
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize) {
+  const int lane = vgpu::lane_id(), source = lane - static_cast<int>(delta);
+  return vgpu::shuffle(mask, value, source, source >= lane / width * width);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize) {
+  const int lane = vgpu::lane_id(), source = lane + static_cast<int>(delta);
+  return vgpu::shuffle(mask, value, source, source < lane / width * width + width);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = warpSize) {
+  const int lane = vgpu::lane_id(), source = lane ^ lanes;
+  return vgpu::shuffle(mask, value, source, source < lane / width * width + width);
+}
+
+inline unsigned __ballot_sync(unsigned mask, int predicate) {
+  const auto all = vgpu::exchange(vgpu::WarpOp::kVote, mask, predicate != 0);
+  unsigned votes = 0;
+  for (int lane = 0; lane < warpSize; ++lane)
+    if ((mask >> lane) & 1u) votes |= static_cast<unsigned>(all.of[lane][0]) << lane;
+  return votes;
+}
+inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
+inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
+
+template <class T>
+unsigned __match_any_sync(unsigned mask, T value) {
+  const std::uint64_t own = vgpu::to_bits(value);
+  const auto all = vgpu::exchange(vgpu::WarpOp::kMatch, mask, own);
+  unsigned same = 0;
+  for (int lane = 0; lane < warpSize; ++lane)
+    if (((mask >> lane) & 1u) && all.of[lane][0] == own) same |= 1u << lane;
+  return same;
+}
+
+namespace vgpu {
+
+template <class T, class Op>
+T warp_reduce(unsigned mask, T value, Op op) {
+  const LaneValues all = exchange(WarpOp::kReduce, mask, to_bits(value));
+  bool first = true;
+  T result{};
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    if (!((mask >> lane) & 1u)) continue;
+    const T other = from_bits<T>(all.of[lane][0]);
+    result = first ? other : op(result, other);
+    first = false;
+  }
+  return result;
+}
+
+}  // namespace vgpu
+
+inline int __reduce_add_sync(unsigned mask, int value) {
+  return static_cast<int>(vgpu::warp_reduce(mask, static_cast<unsigned>(value),
+                                            [](unsigned a, unsigned b) { return a + b; }));
+}
+inline unsigned __reduce_add_sync(unsigned mask, unsigned value) {
+  return vgpu::warp_reduce(mask, value, [](unsigned a, unsigned b) { return a + b; });
+}
+template <class T>
+T __reduce_max_sync(unsigned mask, T value) {
+  return vgpu::warp_reduce(mask, value, [](T a, T b) { return a > b ? a : b; });
+}
+template <class T>
+T __reduce_min_sync(unsigned mask, T value) {
+  return vgpu::warp_reduce(mask, value, [](T a, T b) { return a < b ? a : b; });
+}
+
+inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+[[noreturn]] inline void __trap() { vgpu::trap("__trap"); }
+
+// Atomics. Those on floats and minima are loops of compare-and-swap, as in hardware without them.
+namespace vgpu {
+
+template <class T, class F>
+T atomic_update(T* address, F next) {
+  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
+                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
+  auto* bits = reinterpret_cast<Bits*>(address);
+  Bits old = __atomic_load_n(bits, __ATOMIC_RELAXED);
+  while (true) {
+    const auto wanted = static_cast<Bits>(to_bits(next(from_bits<T>(old))));
+    if (__atomic_compare_exchange_n(bits, &old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+      return from_bits<T>(old);
+  }
+}
+
+}  // namespace vgpu
+
+template <class T>
+T atomicAdd(T* address, std::type_identity_t<T> value) {
+  if constexpr (std::is_integral_v<T>)
+    return __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST);
+  else
+    return vgpu::atomic_update(address, [&](T old) { return static_cast<T>(old + value); });
+}
+template <class T>
+T atomicSub(T* address, std::type_identity_t<T> value) {
+  return __atomic_fetch_sub(address, value, __ATOMIC_SEQ_CST);
+}
+template <class T>
+T atomicMax(T* address, std::type_identity_t<T> value) {
+  return vgpu::atomic_update(address, [&](T old) { return old > value ? old : value; });
+}
+template <class T>
+T atomicMin(T* address, std::type_identity_t<T> value) {
+  return vgpu::atomic_update(address, [&](T old) { return old < value ? old : value; });
+}
+template <class T>
+T atomicAnd(T* address, std::type_identity_t<T> value) {
+  return __atomic_fetch_and(address, value, __ATOMIC_SEQ_CST);
+}
+template <class T>
+T atomicOr(T* address, std::type_identity_t<T> value) {
+  return __atomic_fetch_or(address, value, __ATOMIC_SEQ_CST);
+}
+template <class T>
+T atomicXor(T* address, std::type_identity_t<T> value) {
+  return __atomic_fetch_xor(address, value, __ATOMIC_SEQ_CST);
+}
+template <class T>
+T atomicExch(T* address, std::type_identity_t<T> value) {
+  return vgpu::atomic_update(address, [&](T) { return value; });
+}
+template <class T>
+T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
+  T old = expected;
+  __atomic_compare_exchange_n(address, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return old;
+}
+inline unsigned atomicInc(unsigned* address, unsigned limit) {
+  return vgpu::atomic_update(address, [&](unsigned old) { return old >= limit ? 0u : old + 1; });
+}
+inline unsigned atomicDec(unsigned* address, unsigned limit) {
+  return vgpu::atomic_update(
+      address, [&](unsigned old) { return old == 0 || old > limit ? limit : old - 1; });
+}
+
+// Loads and stores with a wish for the caches: here plain ones.
+template <class T>
+T __ldg(const T* p) { return *p; }
+template <class T>
+T __ldcs(const T* p) { return *p; }
+template <class T>
+T __ldcg(const T* p) { return *p; }
+template <class T>
+void __stcs(T* p, T value) { *p = value; }
+template <class T>
+void __stcg(T* p, T value) { *p = value; }

@@ -1,0 +1,27 @@
+// The environment's wishes, read once: LOCKSTEP_VGPU_DEVICES, _MEMORY, _SEED, _CHECK.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "vgpu/runtime/fault.h"
+
+namespace vgpu {
+
+struct Settings {
+  int devices = 2;                                  // LOCKSTEP_VGPU_DEVICES, 0 to 16
+  std::size_t memory = std::size_t{1} << 30;        // bytes per device, LOCKSTEP_VGPU_MEMORY
+  std::uint64_t seed = 0;                           // of all orders that CUDA leaves open
+  unsigned checks = ~0u;                            // bit per FaultKind
+
+  bool checks_for(FaultKind kind) const { return (checks >> static_cast<int>(kind)) & 1u; }
+};
+
+// LOCKSTEP_VGPU_CHECK is "all" (the default), "none" or a list of bounds, align, init, shared,
+// block, stream with commas. What cannot be read throws std::invalid_argument.
+Settings settings_from_environment();
+
+// The process's settings. Tests may change them while no kernel runs.
+Settings& settings();
+
+}  // namespace vgpu

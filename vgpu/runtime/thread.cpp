@@ -1,0 +1,87 @@
+// What a kernel thread asks of its warp and block.
+#include "vgpu/include/vgpu/thread.h"
+
+#include <utility>
+
+#include "vgpu/runtime/block.h"
+#include "vgpu/runtime/execution_lock.h"
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+namespace vgpu {
+namespace {
+
+Thread& self() { return *current_thread; }
+
+unsigned full_mask(const Warp& warp) {
+  return warp.lanes.size() == kWarpSize ? ~0u : (1u << warp.lanes.size()) - 1u;
+}
+
+void wait_for_warp(Thread& t, unsigned mask) {
+  if (!((mask >> t.lane) & 1u))
+    t.block->fault(FaultKind::kBarrier, "its own lane is not in the mask of its warp operation", t);
+  t.mask = mask & full_mask(*t.warp);
+  t.state = Thread::State::kAtWarp;
+  t.block->suspend(t);
+}
+
+}  // namespace
+
+void show_place(const Thread& t) {
+  threadIdx = t.place.thread;
+  blockIdx = t.place.block;
+  blockDim = t.place.block_size;
+  gridDim = t.place.grid_size;
+}
+
+int lane_id() { return self().lane; }
+
+unsigned active_mask() {
+  unsigned mask = 0;
+  for (const Thread* lane : self().warp->lanes)
+    if (lane->state != Thread::State::kEnded) mask |= 1u << lane->lane;
+  return mask;
+}
+
+int block_barrier(BlockVote vote, int predicate) {
+  Thread& t = self();
+  t.vote = vote;
+  t.predicate = predicate;
+  t.mask = 0;
+  t.state = Thread::State::kAtBlockBarrier;
+  t.block->suspend(t);
+  return t.vote_result;
+}
+
+void warp_barrier(unsigned mask) {
+  self().is_warp_barrier = true;
+  wait_for_warp(self(), mask);
+}
+
+LaneValues exchange(WarpOp kind, unsigned mask, std::uint64_t low, std::uint64_t high) {
+  Thread& t = self();
+  t.is_warp_barrier = false;
+  t.op = kind;
+  t.operand[0] = low;
+  t.operand[1] = high;
+  wait_for_warp(t, mask);
+  return t.values;
+}
+
+void* dynamic_shared_memory() { return self().block->dynamic_shared(); }
+
+void poll(const void* flag) {
+  Thread* const t = current_thread;
+  if (t == nullptr || std::exchange(t->polled, flag) != flag) return;
+  t->block->suspend(*t);  // ready, so it comes again
+  let_other_streams_run();
+  show_place(*t);
+}
+
+void trap(const char* text) {
+  Thread& t = self();
+  t.block->fault(FaultKind::kTrap, text, t);
+}
+
+}  // namespace vgpu
