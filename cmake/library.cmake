@@ -16,6 +16,9 @@ target_include_directories(lockstep PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DI
                            $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
                            $<INSTALL_INTERFACE:include>)
 target_link_libraries(lockstep PRIVATE fmt::fmt ZLIB::ZLIB Threads::Threads)
+if(TARGET lockstep_vgpu)
+  target_link_libraries(lockstep PRIVATE $<BUILD_INTERFACE:lockstep_vgpu>)
+endif()
 set(pc_libs -lfmt -lz -pthread)
 if(LOCKSTEP_WITH_ONEDNN)
   target_link_libraries(lockstep PRIVATE DNNL::dnnl)

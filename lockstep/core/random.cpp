@@ -14,7 +14,7 @@ namespace {
 template <class Fill>
 void fill_floating(const Tensor& tensor, const char* op, Fill&& fill) {
   LOCKSTEP_CHECK(tensor.defined(), "{}: the tensor is undefined", op);
-  const bool in_place = tensor.is_contiguous();
+  const bool in_place = tensor.is_contiguous() && tensor.device().is_cpu();
   const Tensor target = in_place ? tensor : empty(tensor.shape(), {.dtype = tensor.dtype()});
   visit_floating(tensor.dtype(), op, [&]<class T>() { fill(target.data<T>(), target.numel()); });
   if (in_place)

@@ -2,12 +2,14 @@
 
 #include <utility>
 
-#include "lockstep/core/check.h"
-
 namespace lockstep {
 
 Storage::Storage(std::size_t bytes, Device device) : bytes_(bytes), device_(device) {
-  LOCKSTEP_CHECK(device.is_cpu(), "storage: this build has no device {}", device.str());
+  if (device.is_cuda()) {
+    device_block_ = allocate_device_memory(bytes, device);
+    data_ = device_block_.data;
+    return;
+  }
   block_ = CpuAllocator::instance().allocate(bytes);
   data_ = block_.data;
 }
@@ -18,8 +20,14 @@ Storage::Storage(void* data, std::size_t bytes, std::function<void(void*)> delet
 Storage::~Storage() {
   if (deleter_)
     deleter_(data_);
+  else if (device_block_.handle)
+    free_device_memory(device_block_);
   else
     CpuAllocator::instance().deallocate(block_);
+}
+
+void Storage::record_stream(const Stream& stream) const {
+  if (device_block_.handle) record_device_stream(device_block_, stream);
 }
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 
 #include "lockstep/core/allocator.h"
 #include "lockstep/core/device.h"
+#include "lockstep/core/device_memory.h"
 
 namespace lockstep {
 
@@ -27,6 +28,11 @@ class Storage {
   std::size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
 
+  // Work that is in `stream` by now uses the memory: freed, it is not given to others before that
+  // is done. For the device's memory that another stream than the one current at its making uses;
+  // without effect on the CPU and on foreign memory.
+  void record_stream(const Stream& stream) const;
+
   // Counts in-place changes.
   std::uint64_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
@@ -35,6 +41,7 @@ class Storage {
   void* data_;
   std::size_t bytes_;
   CpuAllocator::Block block_;
+  DeviceBlock device_block_;
   std::function<void(void*)> deleter_;
   std::atomic<std::uint64_t> version_{0};
   Device device_;

@@ -10,13 +10,14 @@
 
 #include "lockstep/core/check.h"
 #include "lockstep/core/quiet_thread.h"
+#include "lockstep/core/stream_state.h"
 
 namespace lockstep {
 namespace detail {
 
 using Clock = std::chrono::steady_clock;
 
-class EventState {
+class CpuEvent final : public EventState {
  public:
   void happen(std::exception_ptr error) {
     {
@@ -27,19 +28,19 @@ class EventState {
     changed_.notify_all();
   }
 
-  bool query() const {
+  bool query() const override {
     std::lock_guard lock(mutex_);
     return time_.has_value();
   }
 
   // The error of the work before it; null where that went well.
-  std::exception_ptr await() const {
+  std::exception_ptr await() const override {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return time_.has_value(); });
     return error_;
   }
 
-  void synchronize(std::chrono::nanoseconds timeout) const {
+  void synchronize(std::chrono::nanoseconds timeout) const override {
     std::unique_lock lock(mutex_);
     LOCKSTEP_CHECK_AS(
         TimeoutError, changed_.wait_for(lock, timeout, [&] { return time_.has_value(); }),
@@ -47,12 +48,21 @@ class EventState {
     if (error_) std::rethrow_exception(error_);
   }
 
+  std::optional<std::chrono::nanoseconds> since(const EventState& start) const override {
+    const auto* other = dynamic_cast<const CpuEvent*>(&start);
+    LOCKSTEP_CHECK(other,
+                   "event: the time between a CPU's and a CUDA device's event was asked for");
+    const auto from = other->time(), to = time();
+    if (!from || !to) return std::nullopt;
+    return *to - *from;
+  }
+
+ private:
   std::optional<Clock::time_point> time() const {
     std::lock_guard lock(mutex_);
     return time_;
   }
 
- private:
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::optional<Clock::time_point> time_;
@@ -61,13 +71,13 @@ class EventState {
 
 // Owned by the handles; the thread owns only the Queue, so that the last handle may go away inside
 // a task.
-class StreamState {
+class CpuStream final : public StreamState {
  public:
-  StreamState() = default;
-  StreamState(const StreamState&) = delete;
-  StreamState& operator=(const StreamState&) = delete;
+  CpuStream() = default;
+  CpuStream(const CpuStream&) = delete;
+  CpuStream& operator=(const CpuStream&) = delete;
 
-  ~StreamState() {
+  ~CpuStream() override {
     {
       std::lock_guard lock(queue_->mutex);
       queue_->ending = true;
@@ -80,7 +90,25 @@ class StreamState {
       thread_.join();
   }
 
-  void push(std::function<void()> task, std::shared_ptr<EventState> event) {
+  Device device() const override { return kCpu; }
+
+  void enqueue(std::function<void()> task) override { push(std::move(task), nullptr); }
+
+  std::shared_ptr<EventState> record() override {
+    auto event = std::make_shared<CpuEvent>();
+    push(nullptr, event);
+    return event;
+  }
+
+  // The event may be of any device.
+  void wait(const std::shared_ptr<EventState>& event) override {
+    if (event->query() && !event->await()) return;
+    enqueue([event] {
+      if (std::exception_ptr error = event->await()) std::rethrow_exception(error);
+    });
+  }
+
+  void push(std::function<void()> task, std::shared_ptr<CpuEvent> event) {
     {
       std::lock_guard lock(queue_->mutex);
       if (!thread_.joinable()) thread_ = start_quiet_thread([queue = queue_] { queue->loop(); });
@@ -89,12 +117,12 @@ class StreamState {
     queue_->changed.notify_all();
   }
 
-  bool idle() const {
+  bool query() const override {
     std::lock_guard lock(queue_->mutex);
     return queue_->items.empty() && !queue_->busy;
   }
 
-  void synchronize(std::chrono::nanoseconds timeout) {
+  void synchronize(std::chrono::nanoseconds timeout) override {
     std::unique_lock lock(queue_->mutex);
     LOCKSTEP_CHECK(!thread_.joinable() || thread_.get_id() != std::this_thread::get_id(),
                    "stream: synchronize was called from a task of the stream itself");
@@ -109,8 +137,8 @@ class StreamState {
 
  private:
   struct Item {
-    std::function<void()> task;         // or
-    std::shared_ptr<EventState> event;  // happens now
+    std::function<void()> task;       // or
+    std::shared_ptr<CpuEvent> event;  // happens now
   };
 
   struct Queue {
@@ -159,7 +187,11 @@ class StreamState {
 
 }  // namespace detail
 
-Event::Event() : state_(std::make_shared<detail::EventState>()) { state_->happen(nullptr); }
+Event::Event() {
+  auto state = std::make_shared<detail::CpuEvent>();
+  state->happen(nullptr);
+  state_ = std::move(state);
+}
 Event::Event(std::shared_ptr<detail::EventState> state) : state_(std::move(state)) {}
 
 bool Event::query() const { return state_->query(); }
@@ -167,44 +199,37 @@ bool Event::query() const { return state_->query(); }
 void Event::synchronize(std::chrono::nanoseconds timeout) const { state_->synchronize(timeout); }
 
 std::chrono::nanoseconds Event::since(const Event& start) const {
-  const auto from = start.state_->time(), to = state_->time();
-  LOCKSTEP_CHECK(from && to, "event: the time between two events was asked for before {} happened",
-                 from ? "the second" : "the first");
-  return *to - *from;
+  const auto elapsed = state_->since(*start.state_);
+  LOCKSTEP_CHECK(elapsed, "event: the time between two events was asked for before {} happened",
+                 start.query() ? "the second" : "the first");
+  return *elapsed;
 }
 
 Stream::Stream(std::shared_ptr<detail::StreamState> state) : state_(std::move(state)) {}
 
-Stream Stream::create(Device device) {
-  LOCKSTEP_CHECK(device == kCpu, "stream: there is no device {} with index {}", device.str(),
-                 static_cast<int>(device.index));
-  return Stream(std::make_shared<detail::StreamState>());
+Stream Stream::create(Device device, StreamPriority priority) {
+  require_device(device, "stream");
+  if (device.is_cpu()) return Stream(std::make_shared<detail::CpuStream>());
+  return Stream(detail::make_cuda_stream(device, priority == StreamPriority::kHigh));
 }
 
-Device Stream::device() const { return kCpu; }
+Stream Stream::default_of(Device device) {
+  LOCKSTEP_CHECK(device.is_cuda(), "stream: the CPU has no default stream");
+  require_device(device, "stream");
+  return Stream(detail::default_cuda_stream(device));
+}
+
+Device Stream::device() const { return state_->device(); }
 
 void Stream::enqueue(std::function<void()> task) {
   LOCKSTEP_CHECK(task != nullptr, "stream: an empty task was enqueued");
-  state_->push(std::move(task), nullptr);
+  state_->enqueue(std::move(task));
 }
 
-Event Stream::record() {
-  auto event = std::make_shared<detail::EventState>();
-  state_->push(nullptr, event);
-  return Event(event);
-}
-
-void Stream::wait(const Event& event) {
-  if (event.query() && !event.state_->await()) return;
-  state_->push(
-      [state = event.state_] {
-        if (std::exception_ptr error = state->await()) std::rethrow_exception(error);
-      },
-      nullptr);
-}
-
-bool Stream::query() const { return state_->idle(); }
-
+Event Stream::record() { return Event(state_->record()); }
+void Stream::wait(const Event& event) { state_->wait(event.state_); }
+bool Stream::query() const { return state_->query(); }
 void Stream::synchronize(std::chrono::nanoseconds timeout) { state_->synchronize(timeout); }
+CUstream_st* Stream::native() const { return state_->native(); }
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 // Stream: work that runs in order, beside the caller. Event: a place in a stream that others can
-// wait for. One interface for all devices; on the CPU a stream is a thread.
+// wait for. One interface for all devices: on the CPU a stream is a thread, on a CUDA device
+// CUDA's.
 #pragma once
 
 #include <chrono>
@@ -7,6 +8,8 @@
 #include <memory>
 
 #include "lockstep/core/device.h"
+
+struct CUstream_st;  // cudaStream_t points at it
 
 namespace lockstep {
 
@@ -33,24 +36,32 @@ class Event {
 
  private:
   friend class Stream;
-  friend class detail::StreamState;
   explicit Event(std::shared_ptr<detail::EventState> state);
   std::shared_ptr<detail::EventState> state_;
 };
+
+// On CUDA devices: which of two streams with work goes first.
+enum class StreamPriority { kNormal, kHigh };
 
 // A handle; copies mean the same stream. Thread-safe. With the last handle the stream ends, once
 // its tasks have run.
 //
 // A task that throws fails the stream: later tasks are dropped, their events fail with the same
 // error, and the next synchronize() rethrows it, after which the stream can be used again.
+//
+// On a CUDA device kernels and copies go to the thread's current stream (current_stream.h); an
+// error of the device stays with the process, as CUDA's do.
 class Stream {
  public:
   // A new stream; its thread starts with the first task. Throws Error where there is no such
   // device.
-  static Stream create(Device device = kCpu);
+  static Stream create(Device device = kCpu, StreamPriority priority = StreamPriority::kNormal);
+  // The one that a CUDA device has from the start. Lives as long as the process.
+  static Stream default_of(Device device);
 
   Device device() const;
-  // Runs the task after all that was enqueued before it.
+  // Runs the task after all that was enqueued before it. A CUDA stream's tasks run on a thread of
+  // the driver: they may not call CUDA.
   void enqueue(std::function<void()> task);
   // The event of all that has been enqueued so far.
   Event record();
@@ -62,6 +73,10 @@ class Stream {
   // Waits until nothing is; rethrows the error of a failed task. Throws TimeoutError. Not to be
   // called from a task of this stream.
   void synchronize(std::chrono::nanoseconds timeout = kStreamTimeout);
+  // CUDA's handle (cudaStream_t); null on the CPU and for a device's default stream.
+  CUstream_st* native() const;
+  // The same stream.
+  bool operator==(const Stream& other) const { return state_ == other.state_; }
 
  private:
   explicit Stream(std::shared_ptr<detail::StreamState> state);

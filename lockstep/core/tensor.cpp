@@ -7,6 +7,7 @@
 
 #include "lockstep/core/check.h"
 #include "lockstep/core/dispatch.h"
+#include "lockstep/core/tensor_transfer.h"
 
 namespace lockstep {
 
@@ -54,14 +55,18 @@ bool Tensor::is_dense() const {
   return true;
 }
 
-void Tensor::wrong_dtype(DType wanted) const {
+void Tensor::wrong_access(DType wanted) const {
   if (!defined()) throw Error("data: the tensor is undefined");
+  LOCKSTEP_CHECK(device().is_cpu(),
+                 "data: the host asked for the elements of a tensor {} {} on {}; use to(kCpu)",
+                 dtype_, shape_, device().str());
   throw Error(fmt::format("data: asked for {} elements of a {} tensor {}", wanted, dtype_, shape_));
 }
 
 Scalar Tensor::item_scalar() const {
   LOCKSTEP_CHECK(defined() && numel() == 1, "item: expected a tensor with one element but got {}",
                  defined() ? shape_.str() : "an undefined tensor");
+  if (device().is_cuda()) return to(lockstep::kCpu).item_scalar();
   return visit_dtype(dtype_, [&]<class T>() -> Scalar {
     if constexpr (std::is_arithmetic_v<T>) return *data<T>();
     if constexpr (!std::is_arithmetic_v<T>) return static_cast<float>(*data<T>());
@@ -130,8 +135,13 @@ Tensor ones(const Shape& shape, const TensorOptions& options) { return full(shap
 
 Tensor full(const Shape& shape, double value, const TensorOptions& options) {
   Tensor out = empty(shape, options);
-  visit_dtype(options.dtype,
-              [&]<class T>() { std::fill_n(out.data<T>(), out.numel(), converted<T>(value)); });
+  visit_dtype(options.dtype, [&]<class T>() {
+    const T element = converted<T>(value);
+    if (options.device.is_cuda())
+      detail::fill_on_device(out, &element);
+    else
+      std::fill_n(out.data<T>(), out.numel(), element);
+  });
   return out;
 }
 

@@ -59,8 +59,10 @@ Tensor from_blob(std::vector<T>& values, const Shape& shape) {
 template <class T>
 Tensor from_blob(std::vector<T>&& values, const Shape& shape) = delete;  // would dangle
 
-// dst = src, elements of one dtype in any layouts of one shape. Bumps dst's version.
-void copy_elements(const Tensor& dst, const Tensor& src);
+// dst = src, elements of one dtype in any layouts of one shape, on any devices. Bumps dst's
+// version. Between two devices: with `non_blocking` the caller does not wait where host memory is
+// pinned (pinned_memory.h); it must not touch either tensor before the current stream is done.
+void copy_elements(const Tensor& dst, const Tensor& src, bool non_blocking = false);
 // Sets all bytes to 0, whatever the layout. Bumps the version.
 void zero_(const Tensor& tensor);
 

@@ -2,47 +2,12 @@
 #include <cstring>
 
 #include "lockstep/core/check.h"
+#include "lockstep/core/copy_plan.h"
 #include "lockstep/core/tensor.h"
+#include "lockstep/core/tensor_transfer.h"
 
 namespace lockstep {
 namespace {
-
-// Axes of both tensors without size-1 axes, ordered by dst's stride (largest first) and merged
-// where both lie contiguously, so that the innermost run is as long as it can be.
-struct CopyPlan {
-  int rank = 0;
-  std::int64_t size[kMaxRank], dst[kMaxRank], src[kMaxRank];
-};
-
-CopyPlan plan_copy(const Tensor& dst, const Tensor& src) {
-  CopyPlan p;
-  for (int i = 0; i < dst.dim(); ++i) {
-    if (dst.shape()[i] == 1) continue;
-    int at = p.rank++;
-    for (; at > 0 && p.dst[at - 1] < dst.strides()[i]; --at) {
-      p.size[at] = p.size[at - 1];
-      p.dst[at] = p.dst[at - 1];
-      p.src[at] = p.src[at - 1];
-    }
-    p.size[at] = dst.shape()[i];
-    p.dst[at] = dst.strides()[i];
-    p.src[at] = src.strides()[i];
-  }
-  int last = 0;
-  for (int i = 1; i < p.rank; ++i) {
-    const bool merges = p.dst[last] == p.size[i] * p.dst[i] && p.src[last] == p.size[i] * p.src[i];
-    if (merges) {
-      p.size[last] *= p.size[i];
-    } else {
-      ++last;
-      p.size[last] = p.size[i];
-    }
-    p.dst[last] = p.dst[i];
-    p.src[last] = p.src[i];
-  }
-  p.rank = p.rank == 0 ? 0 : last + 1;
-  return p;
-}
 
 template <class Unit>
 void copy_axis(const CopyPlan& p, int axis, Unit* dst, const Unit* src) {
@@ -69,13 +34,15 @@ void copy_units(const CopyPlan& p, void* dst, const void* src) {
 
 }  // namespace
 
-void copy_elements(const Tensor& dst, const Tensor& src) {
+void copy_elements(const Tensor& dst, const Tensor& src, bool non_blocking) {
   LOCKSTEP_CHECK(dst.defined() && src.defined(), "copy: an undefined tensor");
   LOCKSTEP_CHECK(dst.dtype() == src.dtype() && dst.shape() == src.shape(),
                  "copy: expected source and destination alike but got {} {} and {} {}", src.dtype(),
                  src.shape(), dst.dtype(), dst.shape());
   dst.bump_version();
   if (dst.numel() == 0) return;
+  if (dst.device().is_cuda() || src.device().is_cuda())
+    return detail::copy_with_device(dst, src, non_blocking);
   const CopyPlan plan = plan_copy(dst, src);
   switch (dst.itemsize()) {
     case 1:
@@ -93,6 +60,7 @@ void zero_(const Tensor& tensor) {
   LOCKSTEP_CHECK(tensor.defined(), "zero_: the tensor is undefined");
   tensor.bump_version();
   if (tensor.numel() == 0) return;
+  if (tensor.device().is_cuda()) return detail::zero_on_device(tensor);
   if (tensor.is_dense()) {
     std::memset(tensor.data(), 0, tensor.nbytes());
     return;
@@ -103,6 +71,17 @@ void zero_(const Tensor& tensor) {
 Tensor Tensor::clone() const {
   Tensor out = empty_like(*this);
   copy_elements(out, *this);
+  return out;
+}
+
+Tensor Tensor::to(Device device, bool non_blocking) const {
+  LOCKSTEP_CHECK(defined(), "to: the tensor is undefined");
+  if (this->device() == device) return *this;
+  require_device(device, "to");
+  Tensor out =
+      is_dense() ? Tensor(std::make_shared<Storage>(nbytes(), device), shape_, strides_, 0, dtype_)
+                 : empty(shape_, {dtype_, device});
+  copy_elements(out, *this, non_blocking);
   return out;
 }
 

@@ -47,16 +47,17 @@ class Tensor {
                           offset_ * static_cast<std::int64_t>(itemsize())
                     : nullptr;
   }
-  // The same, typed; throws Error if T is not the tensor's dtype.
+  // The same, typed, for the host to read: throws Error if T is not the tensor's dtype, and for a
+  // tensor on another device than the CPU.
   template <class T>
   T* data() const {
-    if (dtype_ != kDTypeOf<T>) [[unlikely]]
-      wrong_dtype(kDTypeOf<T>);
+    if (dtype_ != kDTypeOf<T> || !device().is_cpu()) [[unlikely]]
+      wrong_access(kDTypeOf<T>);
     return static_cast<T*>(data());
   }
 
   // The one element of a tensor with numel() 1 as a T, by Scalar's rules: exact for whole numbers,
-  // Error where T can't hold it.
+  // Error where T can't hold it. Of a tensor on a CUDA device: waits for the current stream.
   template <class T = double>
   T item() const {
     return item_scalar().to<T>();
@@ -83,6 +84,8 @@ class Tensor {
   // Copies. contiguous() returns this tensor itself where it already has the format.
   Tensor clone() const;  // keeps the layout of a dense tensor
   Tensor contiguous(MemoryFormat format = MemoryFormat::kContiguous) const;
+  // On that device; this tensor itself where it is there already. `non_blocking`: copy_.
+  Tensor to(Device device, bool non_blocking = false) const;
   // view() where possible, else a copy.
   Tensor reshape(const Shape& shape) const;
 
@@ -93,7 +96,7 @@ class Tensor {
   bool shares_storage_with(const Tensor& other) const { return storage_ == other.storage_; }
 
  private:
-  [[noreturn]] void wrong_dtype(DType wanted) const;
+  [[noreturn]] void wrong_access(DType wanted) const;
   Scalar item_scalar() const;
 
   std::shared_ptr<Storage> storage_;

@@ -172,7 +172,7 @@ TEST(Stream, MistakesAreNamed) {
               Stream::create({DeviceType::kCpu, 1});
             }),
             "stream: there is no device cpu with index 1");
-  EXPECT_THROW(Stream::create({DeviceType::kCuda, 0}), Error);
+  EXPECT_THROW(Stream::create({DeviceType::kCuda, 99}), Error);
   Stream stream = Stream::create();
   EXPECT_EQ(message_of<Error>([&] { stream.enqueue(nullptr); }),
             "stream: an empty task was enqueued");
