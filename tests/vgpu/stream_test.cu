@@ -67,10 +67,12 @@ TEST_F(Streams, AMissingEventIsARace) {
 
 TEST_F(Streams, ARaceIsFoundAlsoWhereTheOrderHappensToBeRight) {
   Buffer<int> x(std::vector<int>(32, 1));
-  std::vector<int> host(32);
+  std::atomic<bool> over{false};
   EXPECT_CUDA(launch(first_, 1, 32, 0, increase_kernel, x.data()));
-  while (cudaStreamQuery(first_) == cudaErrorNotReady) std::this_thread::yield();
-  // The query tells the host, but it is not what orders streams: only a wait of the host does.
+  EXPECT_CUDA(cudaLaunchHostFunc(
+      first_, [](void* flag) { *static_cast<std::atomic<bool>*>(flag) = true; }, &over));
+  // The host has it from elsewhere; what orders streams is a call of CUDA that waits or asks.
+  while (!over) std::this_thread::yield();
   EXPECT_CUDA(launch(second_, 1, 32, 0, increase_kernel, x.data()));
   EXPECT_TRUE(holds(fault(), "race between operations"));
 
@@ -83,12 +85,15 @@ TEST_F(Streams, ARaceIsFoundAlsoWhereTheOrderHappensToBeRight) {
 
 TEST_F(Streams, CopiesRaceToo) {
   Buffer<int> x(std::vector<int>(32, 1));
-  std::vector<int> host(32);
+  int* host = nullptr;  // pinned: the call does not wait
+  EXPECT_CUDA(cudaMallocHost(&host, 128));
   EXPECT_CUDA(launch(first_, 1, 32, 0, increase_kernel, x.data()));
-  EXPECT_CUDA(cudaMemcpyAsync(host.data(), x.data(), 128, cudaMemcpyDeviceToHost, second_));
+  EXPECT_CUDA(cudaMemcpyAsync(host, x.data(), 128, cudaMemcpyDeviceToHost, second_));
   const std::string text = fault();
   EXPECT_TRUE(holds(text, "memcpy")) << text;
   EXPECT_TRUE(holds(text, "increase_kernel")) << text;
+  vgpu::forget_faults();
+  EXPECT_CUDA(cudaFreeHost(host));
 }
 
 TEST_F(Streams, ReadersDoNotRace) {

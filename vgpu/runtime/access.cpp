@@ -9,6 +9,7 @@
 
 #include "vgpu/runtime/block.h"
 #include "vgpu/runtime/global_check.h"
+#include "vgpu/runtime/peer.h"
 #include "vgpu/runtime/settings.h"
 
 namespace vgpu {
@@ -133,7 +134,8 @@ void note_access(const void* pointer, std::size_t bytes, AccessKind kind) {
     check_global(*t, address, bytes, kind);
   } else if (const auto place = shared_place(address)) {
     check_shared(*t, *place, bytes, kind);
-  } else if (s.checks_for(FaultKind::kOutOfBounds) && !in_images(address)) {
+  } else if (s.checks_for(FaultKind::kOutOfBounds) && !in_images(address) &&
+             !is_registered(address, bytes)) {
     t->block->fault(FaultKind::kOutOfBounds,
                     words(kind, bytes) + " at an address that no device can reach (memory of the "
                                          "host, of another thread, or null)",

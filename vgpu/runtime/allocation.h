@@ -35,12 +35,13 @@ struct Allocation {
   int device = 0;
   std::uint64_t serial = 0;  // counts all allocations of the process
   bool freed = false;
-  bool foreign = false;  // memory of another process: what it does there is not known
+  bool foreign = false;               // memory of another process: what it does there is not known
   ZeroedArray<std::uint8_t> written;  // per byte: 0 if nobody has written it
   ZeroedArray<GranuleUse> granules;
   ZeroedArray<ByteUse> writes, reads;  // per byte, made at the first access by a kernel
 
-  std::string describe(std::uintptr_t address) const;  // "byte 12 of allocation 3 (400 bytes on device 0)"
+  std::string describe(
+      std::uintptr_t address) const;  // "byte 12 of allocation 3 (400 bytes on device 0)"
 };
 
 // One reserved range of addresses for all devices: whether a pointer is ours is one comparison.

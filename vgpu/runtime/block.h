@@ -72,6 +72,7 @@ class Block {
   [[noreturn]] void fault(FaultKind kind, const std::string& text, const Thread& thread);
 
   const KernelLaunch& launch() const { return launch_; }
+  int device() const { return launch_.device; }
   std::uint32_t number() const { return number_; }
   std::uint32_t epoch() const { return epoch_; }
   unsigned char* dynamic_shared() const { return dynamic_shared_; }

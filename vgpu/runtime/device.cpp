@@ -1,6 +1,6 @@
 #include "vgpu/runtime/device.h"
 
-#include <atomic>
+#include <cstdio>
 
 #include "vgpu/include/vgpu/report.h"
 #include "vgpu/runtime/settings.h"
@@ -38,10 +38,14 @@ std::vector<std::unique_ptr<Device>>& devices() {
 cudaError_t error_of(FaultKind kind) {
   switch (kind) {
     case FaultKind::kOutOfBounds:
-    case FaultKind::kUseAfterFree: return cudaErrorIllegalAddress;
-    case FaultKind::kMisaligned: return cudaErrorMisalignedAddress;
-    case FaultKind::kTrap: return cudaErrorAssert;
-    default: return cudaErrorLaunchFailure;
+    case FaultKind::kUseAfterFree:
+      return cudaErrorIllegalAddress;
+    case FaultKind::kMisaligned:
+      return cudaErrorMisalignedAddress;
+    case FaultKind::kTrap:
+      return cudaErrorAssert;
+    default:
+      return cudaErrorLaunchFailure;
   }
 }
 
@@ -57,8 +61,9 @@ int current_device() { return the_current_device; }
 Device* device_at(int index) {
   std::lock_guard lock(host_mutex());
   auto& all = devices();
-  return index >= 0 && index < static_cast<int>(all.size()) ? all[static_cast<std::size_t>(index)].get()
-                                                            : nullptr;
+  return index >= 0 && index < static_cast<int>(all.size())
+             ? all[static_cast<std::size_t>(index)].get()
+             : nullptr;
 }
 
 void break_device(int index, const KernelFault& fault) {
@@ -66,7 +71,9 @@ void break_device(int index, const KernelFault& fault) {
   auto& all = faults().of_device;
   if (static_cast<int>(all.size()) <= index) all.resize(static_cast<std::size_t>(index) + 1);
   auto& mine = all[static_cast<std::size_t>(index)];
-  if (!mine) mine = fault;
+  if (mine) return;
+  mine = fault;
+  if (settings().log) std::fprintf(stderr, "virtual GPU, device %d: %s\n", index, fault.what());
 }
 
 cudaError_t error_of_device(int index) {
@@ -118,6 +125,7 @@ cudaError_t cudaPeekAtLastError() {
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
+  if (count == nullptr) return fail(cudaErrorInvalidValue);
   *count = vgpu::settings().devices;
   return fail(*count == 0 ? cudaErrorNoDevice : cudaSuccess);
 }
@@ -130,36 +138,5 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int device) {
   if (vgpu::device_at(device) == nullptr) return fail(cudaErrorInvalidDevice);
   vgpu::the_current_device = device;
-  return cudaSuccess;
-}
-
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
-  if (vgpu::device_at(device) == nullptr) return fail(cudaErrorInvalidDevice);
-  *p = {"virtual GPU", vgpu::settings().memory, 48 << 10, 227 << 10, 32, 1024, {1024, 1024, 64},
-        {2147483647, 65535, 65535}, 8, 0, 8};
-  return cudaSuccess;
-}
-
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  cudaDeviceProp p;
-  if (const cudaError_t error = cudaGetDeviceProperties(&p, device); error != cudaSuccess)
-    return error;
-  switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock: *value = p.maxThreadsPerBlock; return cudaSuccess;
-    case cudaDevAttrWarpSize: *value = p.warpSize; return cudaSuccess;
-    case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMajor: *value = p.major; return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMinor: *value = p.minor; return cudaSuccess;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = static_cast<int>(p.sharedMemPerBlockOptin);
-      return cudaSuccess;
-  }
-  return fail(cudaErrorInvalidValue);
-}
-
-cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
-  if (vgpu::device_at(device) == nullptr || vgpu::device_at(peer) == nullptr)
-    return fail(cudaErrorInvalidDevice);
-  *can = device != peer;
   return cudaSuccess;
 }

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "vgpu/runtime/peer.h"
 #include "vgpu/runtime/settings.h"
 
 namespace vgpu {
@@ -142,6 +143,8 @@ void check_global(Thread& t, std::uintptr_t address, std::size_t bytes, AccessKi
                        " bytes at an address that was never allocated",
                    t);
   if (a->freed) t.block->fault(FaultKind::kUseAfterFree, where(), t);
+  if (!may_access(t.block->device(), a->device))
+    t.block->fault(FaultKind::kOutOfBounds, where() + ", which is no peer", t);
   const std::size_t offset = address - a->begin;
   if (offset >= a->bytes || bytes > a->bytes - offset) {
     if (!s.checks_for(FaultKind::kOutOfBounds)) return;

@@ -50,14 +50,16 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t& config, const void* kernel,
                                      ? kSharedByDefault
                                      : static_cast<std::size_t>(limit->second)))
     return fail(cudaErrorInvalidValue);
-  ++counting().launches;
   KernelLaunch launch{function_name(kernel), config.gridDim, config.blockDim, config.dynamicSmemBytes,
                       std::move(body), stream->device};
-  enqueue(stream, launch.name,
-          [launch = std::move(launch)](std::uint32_t id, const VectorClock& known) {
-            if (auto fault = run_kernel(launch, id, known)) throw *fault;
-          });
-  return cudaSuccess;
+  const std::string name = launch.name;
+  count_launch(name);
+  const cudaError_t error =
+      enqueue(stream, name,
+              [launch = std::move(launch)](std::uint32_t id, const VectorClock& known) {
+                if (auto fault = run_kernel(launch, id, known)) throw *fault;
+              });
+  return error == cudaSuccess ? error : fail(error);
 }
 
 }  // namespace vgpu

@@ -55,6 +55,23 @@ unsigned checks_of(std::string_view list) {
   return checks;
 }
 
+// As CUDA: the list ends at the first that is not a device.
+std::vector<int> visible_devices(const char* list, int devices) {
+  std::vector<int> visible;
+  std::string_view rest(list);
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view word = rest.substr(0, comma);
+    int index = -1;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), index);
+    if (error != std::errc{} || end != word.data() + word.size() || index < 0 || index >= devices)
+      break;
+    visible.push_back(index);
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  }
+  return visible;
+}
+
 }  // namespace
 
 Settings settings_from_environment() {
@@ -64,12 +81,18 @@ Settings settings_from_environment() {
   s.seed = number("LOCKSTEP_VGPU_SEED", 0, ~std::uint64_t{0});
   const char* checks = std::getenv("LOCKSTEP_VGPU_CHECK");
   s.checks = checks_of(checks == nullptr ? "" : checks);
+  const char* log = std::getenv("LOCKSTEP_VGPU_LOG");
+  s.log = log != nullptr && *log != 0;
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
+    s.visible = visible_devices(visible, s.devices);
+    s.devices = static_cast<int>(s.visible.size());
+  }
   return s;
 }
 
 Settings& settings() {
-  static Settings the = settings_from_environment();
-  return the;
+  static auto* the = new Settings(settings_from_environment());
+  return *the;
 }
 
 }  // namespace vgpu

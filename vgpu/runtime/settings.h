@@ -1,8 +1,10 @@
-// The environment's wishes, read once: LOCKSTEP_VGPU_DEVICES, _MEMORY, _SEED, _CHECK.
+// The environment's wishes, read once: LOCKSTEP_VGPU_DEVICES, _MEMORY, _SEED, _CHECK, _LOG, and
+// CUDA_VISIBLE_DEVICES.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "vgpu/runtime/fault.h"
 
@@ -14,6 +16,12 @@ struct Settings {
   std::uint64_t seed = 0;                           // of all orders that CUDA leaves open
   unsigned checks = ~0u;                            // bit per FaultKind
 
+  std::vector<int> visible;                         // CUDA_VISIBLE_DEVICES; empty: all, in order
+  bool log = false;                                 // LOCKSTEP_VGPU_LOG: faults to stderr as well
+
+  int physical_device(int index) const {
+    return visible.empty() ? index : visible[static_cast<std::size_t>(index)];
+  }
   bool checks_for(FaultKind kind) const { return (checks >> static_cast<int>(kind)) & 1u; }
 };
 

@@ -27,18 +27,17 @@ void order(CUstream_st& earlier, CUstream_st& later) {
   later.clock.merge(earlier.clock);
 }
 
-// The rule of the default stream: it waits for all streams that do not refuse, and they for it.
+}  // namespace
+
 void order_with_default(CUstream_st& stream) {
   Device& device = *device_at(stream.device);
   if (&stream == device.default_stream) {
     for (cudaStream_t other : device.streams)
-      if (!(other->flags & cudaStreamNonBlocking)) order(*other, stream);
+      if (!(other->flags & cudaStreamNonBlocking) && !other->is_capturing()) order(*other, stream);
   } else if (!(stream.flags & cudaStreamNonBlocking)) {
     order(*device.default_stream, stream);
   }
 }
-
-}  // namespace
 
 void Signal::set() {
   {
@@ -66,16 +65,21 @@ std::chrono::steady_clock::time_point Signal::time() const {
 
 cudaStream_t resolve(cudaStream_t stream) {
   std::lock_guard lock(host_mutex());
-  if (stream == nullptr) {
+  if (stream == nullptr || stream == cudaStreamLegacy) {
     Device* device = device_at(current_device());
     return device == nullptr ? nullptr : device->default_stream;
   }
   return known_streams().count(stream) != 0 ? stream : nullptr;
 }
 
-void enqueue(cudaStream_t stream, const std::string& name,
-             std::function<void(std::uint32_t, const VectorClock&)> work) {
+cudaError_t enqueue(cudaStream_t stream, const std::string& name, Work work) {
   std::lock_guard lock(host_mutex());
+  if (const cudaError_t error = refuse_default_stream(*stream); error != cudaSuccess) return error;
+  if (stream->is_capturing()) {
+    if (stream->capture->invalid) return cudaErrorStreamCaptureInvalidated;
+    capture_operation(*stream, name, std::move(work));
+    return cudaSuccess;
+  }
   order_with_default(*stream);
   stream->clock.merge(host_clock());
   const std::uint32_t count = ++stream->operations;
@@ -90,6 +94,7 @@ void enqueue(cudaStream_t stream, const std::string& name,
       break_device(device, fault);
     }
   });
+  return cudaSuccess;
 }
 
 void add_stream(cudaStream_t stream) {
@@ -117,10 +122,32 @@ void wait_for_stream(cudaStream_t stream) {
   host_clock().merge(clock);
 }
 
+void wait_for_device(int index) {
+  std::vector<std::shared_ptr<Signal>> signals;
+  VectorClock clock;
+  {
+    std::lock_guard lock(host_mutex());
+    Device& device = *device_at(index);
+    std::vector<cudaStream_t> streams = device.streams;
+    streams.push_back(device.default_stream);
+    for (cudaStream_t stream : streams) {
+      signals.push_back(stream->record());
+      clock.merge(stream->clock);
+    }
+  }
+  for (const auto& signal : signals) signal->wait();
+  std::lock_guard lock(host_mutex());
+  host_clock().merge(clock);
+}
+
 }  // namespace vgpu
 
-CUstream_st::CUstream_st(int device_, unsigned flags_)
-    : device(device_), flags(flags_), number(vgpu::next_stream_number()), thread_([this] { loop(); }) {}
+CUstream_st::CUstream_st(int device_, unsigned flags_, int priority_)
+    : device(device_),
+      flags(flags_),
+      priority(priority_),
+      number(vgpu::next_stream_number()),
+      thread_([this] { loop(); }) {}
 
 CUstream_st::~CUstream_st() {
   {

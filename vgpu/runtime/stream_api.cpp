@@ -1,5 +1,6 @@
 // cudaStream… and cudaEvent….
-#include <chrono>
+#include <algorithm>
+#include <vector>
 
 #include "vgpu/include/vgpu/host_api.h"
 #include "vgpu/runtime/counting.h"
@@ -10,38 +11,63 @@ using vgpu::fail;
 
 namespace {
 
-cudaError_t create(cudaStream_t* stream, unsigned flags) {
-  if (stream == nullptr || (flags & ~cudaStreamNonBlocking) != 0) return fail(cudaErrorInvalidValue);
+constexpr int kGreatestPriority = -5;
+
+cudaError_t create(cudaStream_t* stream, unsigned flags, int priority) {
+  if (stream == nullptr || (flags & ~cudaStreamNonBlocking) != 0)
+    return fail(cudaErrorInvalidValue);
   std::lock_guard lock(vgpu::host_mutex());
   vgpu::Device* device = vgpu::device_at(vgpu::current_device());
   if (device == nullptr) return fail(cudaErrorNoDevice);
-  *stream = new CUstream_st(device->index, flags);
+  *stream = new CUstream_st(device->index, flags, std::clamp(priority, kGreatestPriority, 0));
   vgpu::add_stream(*stream);
   return cudaSuccess;
 }
 
 }  // namespace
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream) { return create(stream, cudaStreamDefault); }
+cudaError_t cudaStreamCreate(cudaStream_t* stream) { return create(stream, cudaStreamDefault, 0); }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  return create(stream, flags);
+  return create(stream, flags, 0);
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
-  return create(stream, flags);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  return create(stream, flags, priority);
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;
-  *greatest = -5;
+  *greatest = kGreatestPriority;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
+  cudaStream_t s = vgpu::resolve(stream);
+  if (s == nullptr) return fail(cudaErrorInvalidResourceHandle);
+  *flags = s->flags;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  cudaStream_t s = vgpu::resolve(stream);
+  if (s == nullptr) return fail(cudaErrorInvalidResourceHandle);
+  *priority = s->priority;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+  cudaStream_t s = vgpu::resolve(stream);
+  if (s == nullptr) return fail(cudaErrorInvalidResourceHandle);
+  *device = s->device;
   return cudaSuccess;
 }
 
 // As with CUDA, what is queued is still carried out.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  if (stream == nullptr || vgpu::resolve(stream) == nullptr)
+  if (stream == nullptr || stream == cudaStreamLegacy || vgpu::resolve(stream) == nullptr)
     return fail(cudaErrorInvalidResourceHandle);
+  if (vgpu::refuse_in_capture(stream)) return fail(cudaErrorStreamCaptureUnsupported);
   vgpu::remove_stream(stream);
   delete stream;
   return cudaSuccess;
@@ -50,36 +76,43 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   cudaStream_t s = vgpu::resolve(stream);
   if (s == nullptr) return fail(cudaErrorInvalidResourceHandle);
-  if (const cudaError_t error = vgpu::error_of_device(s->device); error != cudaSuccess) return error;
-  return s->idle() ? cudaSuccess : cudaErrorNotReady;
+  if (vgpu::refuse_in_capture(s)) return fail(cudaErrorStreamCaptureUnsupported);
+  if (const cudaError_t error = vgpu::error_of_device(s->device); error != cudaSuccess)
+    return error;
+  std::lock_guard lock(vgpu::host_mutex());
+  if (!s->idle()) return cudaErrorNotReady;
+  vgpu::host_clock().merge(s->clock);
+  return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   cudaStream_t s = vgpu::resolve(stream);
   if (s == nullptr) return fail(cudaErrorInvalidResourceHandle);
+  if (vgpu::refuse_in_capture(s)) return fail(cudaErrorStreamCaptureUnsupported);
   ++vgpu::counting().host_waits;
   vgpu::wait_for_stream(s);
   return vgpu::error_of_device(s->device);
 }
 
 cudaError_t cudaDeviceSynchronize() {
+  const int device = vgpu::current_device();
+  if (vgpu::device_at(device) == nullptr) return fail(cudaErrorNoDevice);
+  if (vgpu::refuse_in_capture(nullptr)) return fail(cudaErrorStreamCaptureUnsupported);
   ++vgpu::counting().host_waits;
-  std::vector<cudaStream_t> streams;
-  {
-    std::lock_guard lock(vgpu::host_mutex());
-    vgpu::Device* device = vgpu::device_at(vgpu::current_device());
-    if (device == nullptr) return fail(cudaErrorNoDevice);
-    streams = device->streams;
-    streams.push_back(device->default_stream);
-  }
-  for (cudaStream_t stream : streams) vgpu::wait_for_stream(stream);
-  return vgpu::error_of_device(vgpu::current_device());
+  vgpu::wait_for_device(device);
+  return vgpu::error_of_device(device);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   cudaStream_t s = vgpu::resolve(stream);
   if (s == nullptr || event == nullptr) return fail(cudaErrorInvalidResourceHandle);
   std::lock_guard lock(vgpu::host_mutex());
+  if (s->is_capturing() || (event->capture != nullptr && event->capture->active)) {
+    const cudaError_t error = vgpu::capture_wait(*s, *event);
+    return error == cudaSuccess ? error : fail(error);
+  }
+  if (event->shared != nullptr)
+    s->push([shared = event->shared, until = event->shared->recorded()] { shared->wait(until); });
   if (!event->signal) return cudaSuccess;
   s->wait_for(event->signal);
   s->clock.merge(event->clock);
@@ -90,63 +123,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
   cudaStream_t s = vgpu::resolve(stream);
   if (s == nullptr) return fail(cudaErrorInvalidResourceHandle);
   if (function == nullptr) return fail(cudaErrorInvalidValue);
-  vgpu::enqueue(s, "host function",
-                [=](std::uint32_t, const vgpu::VectorClock&) { function(data); });
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  return cudaEventCreateWithFlags(event, cudaEventDefault);
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  if (event == nullptr) return fail(cudaErrorInvalidValue);
-  *event = new CUevent_st{vgpu::current_device(), flags, nullptr, {}};
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  if (event == nullptr) return fail(cudaErrorInvalidResourceHandle);
-  delete event;
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  cudaStream_t s = vgpu::resolve(stream);
-  if (s == nullptr || event == nullptr || event->device != s->device)
-    return fail(cudaErrorInvalidResourceHandle);
-  std::lock_guard lock(vgpu::host_mutex());
-  event->signal = s->record();
-  event->clock = s->clock;
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-  if (event == nullptr) return fail(cudaErrorInvalidResourceHandle);
-  if (const cudaError_t error = vgpu::error_of_device(event->device); error != cudaSuccess)
-    return error;
-  std::lock_guard lock(vgpu::host_mutex());
-  if (event->signal && !event->signal->is_set()) return cudaErrorNotReady;
-  vgpu::host_clock().merge(event->clock);
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  if (event == nullptr) return fail(cudaErrorInvalidResourceHandle);
-  ++vgpu::counting().host_waits;
-  const auto signal = event->signal;
-  if (signal) signal->wait();
-  std::lock_guard lock(vgpu::host_mutex());
-  vgpu::host_clock().merge(event->clock);
-  return vgpu::error_of_device(event->device);
-}
-
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  if (start == nullptr || end == nullptr || !start->signal || !end->signal ||
-      ((start->flags | end->flags) & cudaEventDisableTiming))
-    return fail(cudaErrorInvalidResourceHandle);
-  if (!start->signal->is_set() || !end->signal->is_set()) return cudaErrorNotReady;
-  *milliseconds =
-      std::chrono::duration<float, std::milli>(end->signal->time() - start->signal->time()).count();
-  return cudaSuccess;
+  const cudaError_t error = vgpu::enqueue(
+      s, "host function", [=](std::uint32_t, const vgpu::VectorClock&) { function(data); });
+  return error == cudaSuccess ? error : fail(error);
 }

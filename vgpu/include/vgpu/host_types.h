@@ -155,8 +155,8 @@ struct cudaDeviceProp {
 };
 
 inline constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
-inline constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2,
-                          cudaEventInterprocess = 4;
+inline constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1,
+                          cudaEventDisableTiming = 2, cudaEventInterprocess = 4;
 inline constexpr unsigned cudaEventRecordDefault = 0, cudaEventWaitDefault = 0;
 inline constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1,
                           cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4;
