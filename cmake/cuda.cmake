@@ -5,6 +5,6 @@ function(lockstep_cuda_sources target)
   target_sources(${target} PRIVATE ${ARGN})
   set_source_files_properties(${ARGN} PROPERTIES
     LANGUAGE CXX
-    COMPILE_OPTIONS "-x;c++;-fsanitize=thread;-Wno-tsan;-O1")
+    COMPILE_OPTIONS "-x;c++;-fsanitize=thread;-Wno-tsan;-Wno-unknown-pragmas;-O1")
   target_link_libraries(${target} PRIVATE lockstep_vgpu)
 endfunction()

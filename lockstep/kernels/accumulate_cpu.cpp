@@ -1,5 +1,8 @@
+#include "lockstep/core/config.h"
 #include "lockstep/core/dispatch.h"
 #include "lockstep/kernels/accumulate.h"
+#include "lockstep/kernels/arithmetic.h"
+#include "lockstep/kernels/device_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -30,6 +33,8 @@ void accumulate(const Tensor& dst, const Tensor& src) {
   LOCKSTEP_CHECK(dst.dtype() == src.dtype() && dst.shape() == src.shape(),
                  "accumulate: expected two gradients alike but got {} {} and {} {}", dst.dtype(),
                  dst.shape(), src.dtype(), src.shape());
+  if constexpr (kHasCuda)
+    if (common_device("accumulate", {&dst, &src}).is_cuda()) return add_into(dst, dst, src);
   dst.bump_version();
   const std::int64_t n = dst.numel();
   if (n == 0) return;

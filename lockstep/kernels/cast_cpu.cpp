@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "lockstep/core/check.h"
+#include "lockstep/core/config.h"
 #include "lockstep/core/threads.h"
+#include "lockstep/kernels/cast_cuda.h"
 #include "lockstep/kernels/convert.h"
 #include "lockstep/kernels/loop_plan.h"
 
@@ -13,6 +15,8 @@ namespace {
 constexpr std::int64_t kChunk = 32768;
 
 void convert_elements(const Tensor& dst, const Tensor& src) {
+  if constexpr (kHasCuda)
+    if (dst.device().is_cuda() || src.device().is_cuda()) return cuda::convert(dst, src);
   const PlanOperand operands[] = {{&dst.shape(), &dst.strides()}, {&src.shape(), &src.strides()}};
   const LoopPlan plan = plan_loop(dst.shape(), operands);
   const ConvertRun convert = convert_run(src.dtype(), dst.dtype());
@@ -61,7 +65,7 @@ void fill(const Tensor& x, Scalar value) {
   const bool integer = value.is_integer() && !is_floating(x.dtype());
   Tensor one =
       integer ? tensor<std::int64_t>({value.integer()}, {}) : full({}, value.real(), {kF64});
-  convert_elements(x, cast(one, x.dtype()));
+  convert_elements(x, cast(one, x.dtype()).to(x.device()));
 }
 
 }  // namespace lockstep::kernels

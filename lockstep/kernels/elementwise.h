@@ -8,18 +8,14 @@
 
 #include <span>
 
+#include "lockstep/core/config.h"
 #include "lockstep/kernels/operand.h"
+#include "lockstep/kernels/pointwise_cuda.h"
+#include "lockstep/kernels/pointwise_kind.h"
 #include "lockstep/kernels/pointwise_loops.h"
 #include "lockstep/kernels/promote.h"
 
 namespace lockstep::kernels {
-
-// What the dtype of the result is, given the dtype that the inputs promote to.
-enum class ResultKind {
-  kPromoted,  // that dtype
-  kFloating,  // that dtype if floating, else f32, and computed so
-  kBool,
-};
 
 struct PointwiseCall {
   const char* name;
@@ -38,8 +34,6 @@ void run_pointwise(const PointwiseCall& call, const Tensor& out, std::span<const
 Tensor make_output(const char* name, DType dtype, std::span<const Operand> inputs);
 
 // The loop of one functor for a compute type. f32 loops are instantiated in *_simd.cpp.
-enum class Arity { kUnary, kBinary, kTernary };
-
 template <Isa isa, class Op, Arity arity>
 constexpr PointwiseLoop f32_loop_for() {
   if constexpr (arity == Arity::kUnary)
@@ -86,6 +80,9 @@ void run_op_into(const char* name, const Op& op, const Tensor& out, DType dtype,
                  std::span<const Operand> inputs) {
   const DType compute =
       compute_dtype(kind == ResultKind::kFloating ? floating_or_f32(dtype) : dtype);
+  if constexpr (kHasCuda)
+    if (out.device().is_cuda())
+      return cuda::run_pointwise<kind, arity>(name, op, out, compute, inputs);
   run_pointwise(
       {name, &op, pointwise_loop<Op, arity, kind>(compute), compute, kind == ResultKind::kBool},
       out, inputs);

@@ -4,6 +4,7 @@
 #include "lockstep/core/check.h"
 #include "lockstep/core/threads.h"
 #include "lockstep/kernels/convert.h"
+#include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/elementwise.h"
 #include "lockstep/kernels/loop_plan.h"
 
@@ -153,6 +154,8 @@ MemoryFormat shape_layout(const Shape& shape, std::span<const Operand> inputs) {
 }  // namespace
 
 void run_pointwise(const PointwiseCall& call, const Tensor& out, std::span<const Operand> inputs) {
+  for (const Operand& x : inputs)
+    if (x.is_tensor()) require_cpu(call.name, {&out, &x.tensor()});
   Job job;
   job.call = &call;
   job.inputs = static_cast<int>(inputs.size());

@@ -3,9 +3,12 @@
 
 #include <cmath>
 
+#include "lockstep/core/config.h"
 #include "lockstep/core/dispatch.h"
 #include "lockstep/core/threads.h"
+#include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/rows.h"
+#include "lockstep/kernels/softmax_cuda.h"
 #include "lockstep/kernels/softmax_row.h"
 
 namespace lockstep::kernels {
@@ -80,8 +83,15 @@ using enum Kind;
 Tensor forward(const Tensor& given, int axis, Kind kind, const char* op) {
   const Tensor like = at_least_1d(given);
   const Tensor x = to_rows(like, axis);
-  Tensor y = empty(x.shape(), {x.dtype()});
+  Tensor y = empty(x.shape(), {x.dtype(), x.device()});
   const Rows rows = rows_of(x);
+  if constexpr (kHasCuda) {
+    if (x.device().is_cuda()) {
+      const Shape matrix{rows.count, rows.length};
+      if (x.numel() > 0) cuda::softmax_rows(x.view(matrix), y.view(matrix), kind == kLog);
+      return shaped_back(from_rows(y, axis, like), given);
+    }
+  }
   visit_floating(x.dtype(), op, [&]<class T>() {
     parallel_for(rows.count, row_grain(rows.length), [&](std::int64_t begin, std::int64_t end) {
       run_simd([&]() LOCKSTEP_SIMD {
@@ -107,8 +117,16 @@ Tensor backward(const Tensor& given_dy, const Tensor& given_y, int axis, Kind ki
   const Tensor like = at_least_1d(given_y);
   const Tensor y = to_rows(like, axis);
   const Tensor dy = to_rows(at_least_1d(given_dy), axis);
-  Tensor dx = empty(y.shape(), {y.dtype()});
+  Tensor dx = empty(y.shape(), {y.dtype(), y.device()});
   const Rows rows = rows_of(y);
+  if constexpr (kHasCuda) {
+    if (common_device(op, {&dy, &y}).is_cuda()) {
+      const Shape matrix{rows.count, rows.length};
+      if (y.numel() > 0)
+        cuda::softmax_rows_backward(dy.view(matrix), y.view(matrix), dx.view(matrix), kind == kLog);
+      return shaped_back(from_rows(dx, axis, like), given_y);
+    }
+  }
   visit_floating(y.dtype(), op, [&]<class T>() {
     parallel_for(rows.count, row_grain(rows.length), [&](std::int64_t begin, std::int64_t end) {
       run_simd([&]() LOCKSTEP_SIMD {
