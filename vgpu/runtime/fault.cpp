@@ -14,6 +14,7 @@ const char* fault_name(FaultKind kind) {
     case FaultKind::kBarrier: return "barrier";
     case FaultKind::kPendingCopy: return "pending asynchronous copy";
     case FaultKind::kTrap: return "trap";
+    case FaultKind::kLibrary: return "wrong library call";
   }
   return "fault";
 }

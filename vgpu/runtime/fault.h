@@ -7,16 +7,17 @@
 namespace vgpu {
 
 enum class FaultKind {
-  kOutOfBounds,      // outside every allocation, or beyond the end of one
+  kOutOfBounds,  // outside every allocation, or beyond the end of one
   kUseAfterFree,
   kMisaligned,
-  kUninitialized,    // bytes that nobody has written
-  kSharedRace,       // two threads of a block, no barrier between them
-  kBlockRace,        // two blocks of a launch
-  kStreamRace,       // two operations that nothing orders
-  kBarrier,          // threads wait at different places, or for ever
-  kPendingCopy,      // memory of an asynchronous copy that was not waited for
-  kTrap,             // assert or trap
+  kUninitialized,  // bytes that nobody has written
+  kSharedRace,     // two threads of a block, no barrier between them
+  kBlockRace,      // two blocks of a launch
+  kStreamRace,     // two operations that nothing orders
+  kBarrier,        // threads wait at different places, or for ever
+  kPendingCopy,    // memory of an asynchronous copy that was not waited for
+  kTrap,           // assert or trap
+  kLibrary,        // a call of NCCL and its kind that the ranks do not agree on
 };
 
 const char* fault_name(FaultKind kind);  // "out-of-bounds access", …
