@@ -145,12 +145,12 @@ Tensor full(const Shape& shape, double value, const TensorOptions& options) {
   return out;
 }
 
-Tensor arange(std::int64_t n, std::int64_t start) {
+Tensor arange(std::int64_t n, std::int64_t start, Device device) {
   LOCKSTEP_CHECK(n >= 0, "arange: expected a count of at least 0 but got {}", n);
   Tensor out = empty({n}, {.dtype = kI64});
   std::int64_t* p = out.data<std::int64_t>();
   for (std::int64_t i = 0; i < n; ++i) p[i] = start + i;
-  return out;
+  return out.to(device);
 }
 
 template <class T>

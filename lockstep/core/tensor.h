@@ -26,7 +26,7 @@ Tensor ones(const Shape& shape, const TensorOptions& options = {});
 // `value` is converted to the dtype.
 Tensor full(const Shape& shape, double value, const TensorOptions& options = {});
 // start, start+1, … (i64).
-Tensor arange(std::int64_t n, std::int64_t start = 0);
+Tensor arange(std::int64_t n, std::int64_t start = 0, Device device = lockstep::kCpu);
 
 // Copies `values` (row-major) into a new tensor of this shape; throws Error if the counts differ.
 template <class T>

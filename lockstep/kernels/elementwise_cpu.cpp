@@ -155,7 +155,7 @@ MemoryFormat shape_layout(const Shape& shape, std::span<const Operand> inputs) {
 
 void run_pointwise(const PointwiseCall& call, const Tensor& out, std::span<const Operand> inputs) {
   for (const Operand& x : inputs)
-    if (x.is_tensor()) require_cpu(call.name, {&out, &x.tensor()});
+    if (x.is_tensor()) common_device(call.name, {&out, &x.tensor()});
   Job job;
   job.call = &call;
   job.inputs = static_cast<int>(inputs.size());
