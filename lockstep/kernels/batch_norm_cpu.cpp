@@ -10,6 +10,7 @@
 #include "lockstep/kernels/batch_norm_rows.h"
 #include "lockstep/kernels/batch_norm_simd.h"
 #include "lockstep/kernels/cast.h"
+#include "lockstep/kernels/device_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -32,6 +33,7 @@ std::int64_t row_grain(std::int64_t c) {
 }  // namespace
 
 BatchNormMoments batch_norm_moments(const Tensor& x) {
+  require_cpu("batch_norm", {&x});
   const DType dtype = batch_norm_wide(x.dtype());
   const ChannelRows r = channel_rows(x);
   const RowBlocks blocks(r.rows, r.c);
@@ -95,6 +97,7 @@ void batch_norm_update_running(const Tensor& running_mean, const Tensor& running
 }
 
 Tensor batch_norm_forward(const Tensor& x, const BatchNormState& state) {
+  require_cpu("batch_norm", {&x});
   const ChannelRows r = channel_rows(x);
   const BatchNormValues channels(state, r.c, batch_norm_wide(x.dtype()));
   const Tensor y = empty_channel_rows(x);
@@ -107,6 +110,7 @@ Tensor batch_norm_forward(const Tensor& x, const BatchNormState& state) {
 
 BatchNormSums batch_norm_backward_sums(const Tensor& dy, const Tensor& x,
                                        const BatchNormState& state) {
+  require_cpu("batch_norm", {&dy, &x});
   check_gradient(dy, x);
   const DType dtype = batch_norm_wide(x.dtype());
   const ChannelRows in = channel_rows(x), gradient = channel_rows(dy);
@@ -135,6 +139,7 @@ Tensor batch_norm_dgamma(const BatchNormSums& sums, const Tensor& inverse_std) {
 
 Tensor batch_norm_backward(const Tensor& dy, const Tensor& x, const BatchNormState& state,
                            const BatchNormSums& sums, std::int64_t count) {
+  require_cpu("batch_norm", {&dy, &x});
   check_gradient(dy, x);
   const BatchNormValues channels(state, x.shape()[1], batch_norm_wide(x.dtype()));
   const BatchNormFactors factors(channels, sums, count);
@@ -150,6 +155,7 @@ Tensor batch_norm_backward(const Tensor& dy, const Tensor& x, const BatchNormSta
 }
 
 Tensor batch_norm_backward_given(const Tensor& dy, const Tensor& x, const BatchNormState& state) {
+  require_cpu("batch_norm", {&dy, &x});
   return batch_norm_backward(dy, x, state, {}, 0);
 }
 

@@ -5,6 +5,7 @@
 #include "lockstep/kernels/batch_norm_channels.h"
 #include "lockstep/kernels/batch_norm_pool.h"
 #include "lockstep/kernels/batch_norm_pool_simd.h"
+#include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/image_layout.h"
 
 namespace lockstep::kernels {
@@ -61,6 +62,7 @@ bool is_tiling(const Pool2dOptions& o) {
 
 MaxPool2dResult batch_norm_pool_forward(const Tensor& x, const BatchNormState& state,
                                         const Pool2dOptions& options, MemoryFormat format) {
+  require_cpu("batch_norm_pool", {&x});
   const Shape shape = checked_shape(x, state, options);
   const BatchNormValues channels(state, shape[1], batch_norm_wide(x.dtype()));
   const Tensor images = channels_last(x, "batch_norm_pool");
@@ -78,6 +80,7 @@ MaxPool2dResult batch_norm_pool_forward(const Tensor& x, const BatchNormState& s
 BatchNormSums batch_norm_pool_backward_sums(const Tensor& dy, const Tensor& taps, const Tensor& x,
                                             const BatchNormState& state,
                                             const Pool2dOptions& options) {
+  require_cpu("batch_norm_pool", {&dy, &taps, &x});
   const Shape shape = checked_shape(x, state, options);
   const DType dtype = batch_norm_wide(x.dtype());
   const BatchNormValues channels(state, shape[1], dtype);
@@ -99,6 +102,7 @@ BatchNormSums batch_norm_pool_backward_sums(const Tensor& dy, const Tensor& taps
 Tensor batch_norm_pool_backward(const Tensor& dy, const Tensor& taps, const Tensor& x,
                                 const BatchNormState& state, const Pool2dOptions& options,
                                 const BatchNormSums& sums, std::int64_t count) {
+  require_cpu("batch_norm_pool", {&dy, &taps, &x});
   const Shape shape = checked_shape(x, state, options);
   const BatchNormValues channels(state, shape[1], batch_norm_wide(x.dtype()));
   const BatchNormFactors factors(channels, sums, count);

@@ -15,8 +15,9 @@ namespace {
 constexpr std::int64_t kChunk = 32768;
 
 void convert_elements(const Tensor& dst, const Tensor& src) {
+  if (dst.device() != src.device()) return convert_elements(dst, src.to(dst.device()));
   if constexpr (kHasCuda)
-    if (dst.device().is_cuda() || src.device().is_cuda()) return cuda::convert(dst, src);
+    if (dst.device().is_cuda()) return cuda::convert(dst, src);
   const PlanOperand operands[] = {{&dst.shape(), &dst.strides()}, {&src.shape(), &src.strides()}};
   const LoopPlan plan = plan_loop(dst.shape(), operands);
   const ConvertRun convert = convert_run(src.dtype(), dst.dtype());

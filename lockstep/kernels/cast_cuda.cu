@@ -51,7 +51,6 @@ bool is_packed(const Tensor& dst, const Tensor& src) {
 }  // namespace
 
 void convert(const Tensor& dst, const Tensor& src) {
-  if (dst.device() != src.device()) return convert(dst, src.to(dst.device()));
   const DeviceGuard guard(dst.device());
   if (is_packed(dst, src)) {
     const DType from = src.dtype(), to = dst.dtype();

@@ -5,7 +5,7 @@
 
 namespace lockstep::kernels::cuda {
 
-// dst = src with broadcasting and conversion, by the rules of convert.h. No overlap but the same
+// dst = src, on one device, with broadcasting and conversion, by the rules of convert.h. No overlap but the same
 // elements.
 void convert(const Tensor& dst, const Tensor& src);
 

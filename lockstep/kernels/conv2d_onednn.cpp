@@ -4,6 +4,7 @@
 #include "lockstep/core/threads.h"
 #include "lockstep/kernels/accumulate.h"
 #include "lockstep/kernels/conv2d_plan.h"
+#include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/onednn.h"
 
 namespace lockstep::kernels {
@@ -91,6 +92,7 @@ bool has_kernels(DType dtype) { return dtype == kF32 || dtype == kBF16; }
 
 bool conv2d_library_forward(const ConvPlan& p, const Tensor& x, const Tensor& w, const Tensor& b,
                             bool relu, const Tensor& y) {
+  require_cpu("conv2d", {&x, &w, &b, &y});
   if (!has_kernels(x.dtype())) return false;
   const PieceConvs convs(p, x.dtype(), b.defined(), relu);
   if (!convs.supported(ConvDirection::kForward)) return false;
@@ -106,6 +108,7 @@ bool conv2d_library_forward(const ConvPlan& p, const Tensor& x, const Tensor& w,
 
 bool conv2d_library_backward_data(const ConvPlan& p, const Tensor& dy, const Tensor& w,
                                   const Tensor& dx) {
+  require_cpu("conv2d backward", {&dy, &w, &dx});
   if (!has_kernels(dy.dtype())) return false;
   const PieceConvs convs(p, dy.dtype(), false, false);
   if (!convs.supported(ConvDirection::kBackwardData)) return false;
@@ -120,6 +123,7 @@ bool conv2d_library_backward_data(const ConvPlan& p, const Tensor& dy, const Ten
 
 bool conv2d_library_backward_weights(const ConvPlan& p, const Tensor& dy, const Tensor& x,
                                      const Tensor& dw, const Tensor& db) {
+  require_cpu("conv2d backward", {&dy, &x, &dw, &db});
   if (!has_kernels(x.dtype())) return false;
   const PieceConvs convs(p, x.dtype(), db.defined(), false);
   if (!convs.supported(ConvDirection::kBackwardWeights)) return false;

@@ -8,6 +8,7 @@
 
 #include "lockstep/core/dispatch.h"
 #include "lockstep/core/threads.h"
+#include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/rows.h"
 #include "lockstep/kernels/simd.h"
 
@@ -42,6 +43,7 @@ std::vector<std::int64_t> checked_indices(const Tensor& indices, std::int64_t ro
 Tensor embedding_forward(const Tensor& given, const Tensor& indices) {
   LOCKSTEP_CHECK(given.dim() == 2, "embedding: table must be (rows, width) but has shape {}",
                  given.shape());
+  require_cpu("embedding", {&given, &indices});
   const Tensor table = given.contiguous();
   const std::vector<std::int64_t> index = checked_indices(indices, table.shape()[0]);
   Shape shape = indices.shape();

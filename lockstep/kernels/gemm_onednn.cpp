@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "lockstep/core/threads.h"
+#include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/gemm.h"
 #include "lockstep/kernels/onednn.h"
 
@@ -72,6 +73,7 @@ bool gemm_f32_library(const Tensor& a, const Tensor& b, const Tensor& c, bool ac
 }
 
 bool gemm_bf16_library(const Tensor& a, const Tensor& b, const Tensor& c, bool accumulate) {
+  require_cpu("matmul", {&a, &b, &c});
   BlasMatrix ma, mb, mc;
   if (!as_blas(a, &ma) || !as_blas(b, &mb) || !as_blas(c, &mc) || mc.transposed) return false;
   return onednn::matmul_bf16({.transpose_a = ma.transposed,

@@ -6,6 +6,7 @@
 #include "lockstep/core/threads.h"
 #include "lockstep/kernels/arithmetic.h"
 #include "lockstep/kernels/cast.h"
+#include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/loop_plan.h"
 #include "lockstep/kernels/promote.h"
 #include "lockstep/kernels/rows.h"
@@ -17,6 +18,7 @@ namespace {
 Tensor checked_index(const char* name, const Tensor& index, std::int64_t n) {
   LOCKSTEP_CHECK(index.dtype() == kI64 || index.dtype() == kI32,
                  "{}: expected i64 or i32 indices but got {}", name, index.dtype());
+  require_cpu(name, {&index});
   const Tensor wide = cast(index, kI64).contiguous();
   const std::int64_t* p = wide.data<std::int64_t>();
   for (std::int64_t i = 0, count = wide.numel(); i < count; ++i)
@@ -59,6 +61,7 @@ Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index) {
       x.dim() > 0 && index.dim() == 1,
       "index_select: expected a 1-D index and a tensor with dimensions but got {} and {}",
       index.shape(), x.shape());
+  require_cpu("index_select", {&x, &index});
   const int a = normalize_axis(axis, x.dim(), "index_select");
   const Tensor wide = checked_index("index_select", index, x.shape()[a]);
   const std::int64_t* at = wide.data<std::int64_t>();
@@ -84,6 +87,7 @@ Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index) {
 
 Tensor index_select_backward(const Tensor& dy, const Shape& shape, std::int64_t axis,
                              const Tensor& index) {
+  require_cpu("index_select", {&dy, &index});
   const int a = normalize_axis(axis, shape.rank(), "index_select");
   const Tensor wide = checked_index("index_select", index, shape[a]);
   const DType compute = compute_dtype(dy.dtype());

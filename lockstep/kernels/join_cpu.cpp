@@ -1,5 +1,6 @@
 #include "lockstep/core/check.h"
 #include "lockstep/kernels/cast.h"
+#include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/join.h"
 #include "lockstep/kernels/loop_plan.h"
 #include "lockstep/kernels/promote.h"
@@ -22,6 +23,7 @@ Tensor cat(std::span<const Tensor> tensors, std::int64_t axis) {
     shape[a] += t.shape()[a];
     dtype = promote(dtype, t.dtype());
   }
+  for (const Tensor& t : tensors) common_device("cat", {&first, &t});
   Tensor y = empty(shape, {dtype, first.device(), layout_of(first)});
   std::int64_t at = 0;
   for (const Tensor& t : tensors) {

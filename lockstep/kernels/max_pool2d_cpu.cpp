@@ -5,6 +5,7 @@
 #include "lockstep/core/check.h"
 #include "lockstep/core/threads.h"
 #include "lockstep/kernels/cast.h"
+#include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/image_layout.h"
 #include "lockstep/kernels/max_pool2d_simd.h"
 
@@ -46,6 +47,7 @@ Shape checked_shape(const Shape& x, const Pool2dOptions& options) {
 
 MaxPool2dResult max_pool2d_forward(const Tensor& x, const Pool2dOptions& options,
                                    MemoryFormat format) {
+  require_cpu("max_pool2d", {&x});
   LOCKSTEP_CHECK(is_floating(x.dtype()), "max_pool2d: expected a floating dtype but got {}",
                  x.dtype());
   const Shape shape = checked_shape(x.shape(), options);
@@ -64,6 +66,7 @@ MaxPool2dResult max_pool2d_forward(const Tensor& x, const Pool2dOptions& options
 
 Tensor max_pool2d_backward(const Tensor& dy, const Tensor& taps, const Shape& x,
                            const Pool2dOptions& options) {
+  require_cpu("max_pool2d", {&dy, &taps});
   const Shape shape = checked_shape(x, options);
   LOCKSTEP_CHECK(dy.shape() == shape, "max_pool2d: expected a gradient {} but got {}", shape,
                  dy.shape());

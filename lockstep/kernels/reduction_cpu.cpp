@@ -8,6 +8,7 @@
 #include "lockstep/core/check.h"
 #include "lockstep/core/threads.h"
 #include "lockstep/kernels/convert.h"
+#include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/loop_plan.h"
 
 namespace lockstep::kernels {
@@ -307,6 +308,7 @@ Tensor reduce(const Tensor& x, unsigned axes, DType compute, const ReductionLoop
   if (out.numel() == 0) return out;
   Shape kept_shape, kept_out_shape, reduced;
   Strides kept_in, kept_out, reduced_in;
+  require_cpu("reduction", {&x, &out});
   split_axes(x, axes, false, &kept_shape, &kept_in);
   split_axes(out, axes, false, &kept_out_shape, &kept_out);
   split_axes(x, axes, true, &reduced, &reduced_in);

@@ -230,6 +230,9 @@ TEST_P(PointwiseOnDevice, CastsHaveTheCpusBits) {
       copy_into(target, there);
       copy_into(wanted, x);
       EXPECT_SAME_BITS(to_host(target), wanted);
+      Tensor here = zeros({2, 22}, {to});
+      copy_into(here, there);  // between devices
+      EXPECT_SAME_BITS(here, wanted);
     }
   }
 }
