@@ -1,33 +1,13 @@
-#include <cmath>
-
-#include "lockstep/core/check.h"
+#include "lockstep/core/config.h"
 #include "lockstep/core/dispatch.h"
+#include "lockstep/kernels/adam_math.h"
 #include "lockstep/kernels/adam_step.h"
+#include "lockstep/kernels/adam_step_cuda.h"
 #include "lockstep/kernels/segment_check.h"
 #include "lockstep/kernels/segment_loop.h"
 
 namespace lockstep::kernels {
 namespace {
-
-template <class S>
-struct AdamScalars {
-  S grad_scale, l2, keep;  // keep: the decoupled decay's factor of p
-  S fresh1, beta2, fresh2, root_correction2, eps, step_size;
-};
-
-template <class S>
-AdamScalars<S> adam_scalars(const AdamConfig& c, std::int64_t step) {
-  const double t = static_cast<double>(step);
-  return {static_cast<S>(c.maximize ? -c.grad_scale : c.grad_scale),
-          static_cast<S>(c.decoupled ? 0.0 : c.weight_decay),
-          static_cast<S>(c.decoupled ? 1 - c.lr * c.weight_decay : 1.0),
-          static_cast<S>(1 - c.beta1),
-          static_cast<S>(c.beta2),
-          static_cast<S>(1 - c.beta2),
-          static_cast<S>(std::sqrt(1 - std::pow(c.beta2, t))),
-          static_cast<S>(c.eps),
-          static_cast<S>(c.lr / (1 - std::pow(c.beta1, t)))};
-}
 
 template <class T, bool kL2, bool kAmsgrad>
 [[gnu::always_inline]] inline void adam_loop(T* __restrict p, const T* __restrict grad,
@@ -36,20 +16,9 @@ template <class T, bool kL2, bool kAmsgrad>
                                              AdamScalars<StateOf<T>> c) {
   using S = StateOf<T>;
   for (std::int64_t i = 0; i < n; ++i) {
-    S w = load_value(p[i]);
-    S g = load_value(grad[i]) * c.grad_scale;
-    if constexpr (kL2) g += c.l2 * w;
-    w *= c.keep;
-    const S first = m[i] + c.fresh1 * (g - m[i]);
-    S second = c.beta2 * v[i] + c.fresh2 * (g * g);
-    m[i] = first;
-    v[i] = second;
-    if constexpr (kAmsgrad) {
-      second = vmax[i] > second ? vmax[i] : second;  // a NaN in v stays visible
-      vmax[i] = second;
-    }
-    const S d = std::sqrt(second) / c.root_correction2 + c.eps;
-    store_value(p[i], w - c.step_size * (first / d));
+    const S w = adam_element<kL2, kAmsgrad>(load_value(p[i]), load_value(grad[i]), m + i, v + i,
+                                            kAmsgrad ? vmax + i : nullptr, c);
+    store_value(p[i], w);
   }
 }
 
@@ -84,17 +53,7 @@ void adam_chunk(const AdamSegment& segment, const SegmentChunk& chunk, const Ada
     adam_chunk<T, false, false>(segment, chunk, config, isa);
 }
 
-}  // namespace
-
-void adam_step(std::span<const AdamSegment> segments, const AdamConfig& config, Isa isa) {
-  for (const AdamSegment& s : segments) {
-    LOCKSTEP_CHECK(s.step >= 1, "adam_step: step {} given, steps count from 1", s.step);
-    check_segment_grad("adam_step", s.param, s.grad);
-    check_segment_state("adam_step", s.param, s.exp_avg, "exp_avg");
-    check_segment_state("adam_step", s.param, s.exp_avg_sq, "exp_avg_sq");
-    if (config.amsgrad)
-      check_segment_state("adam_step", s.param, s.max_exp_avg_sq, "max_exp_avg_sq");
-  }
+void step_on_cpu(std::span<const AdamSegment> segments, const AdamConfig& config, Isa isa) {
   const auto chunks = cut_segments(static_cast<std::int64_t>(segments.size()), [&](std::int64_t i) {
     return segments[static_cast<std::size_t>(i)].param.numel();
   });
@@ -103,6 +62,25 @@ void adam_step(std::span<const AdamSegment> segments, const AdamConfig& config, 
     visit_floating(s.param.dtype(), "adam_step",
                    [&]<class T>() { adam_chunk<T>(s, chunk, config, isa); });
   });
+}
+
+}  // namespace
+
+void adam_step(std::span<const AdamSegment> segments, const AdamConfig& config, Isa isa) {
+  for (const AdamSegment& s : segments) {
+    LOCKSTEP_CHECK(s.step >= 1, "adam_step: step {} given, steps count from 1", s.step);
+    check_segment_device("adam_step", s.param, segments.front().param);
+    check_segment_grad("adam_step", s.param, s.grad);
+    check_segment_state("adam_step", s.param, s.exp_avg, "exp_avg");
+    check_segment_state("adam_step", s.param, s.exp_avg_sq, "exp_avg_sq");
+    if (config.amsgrad)
+      check_segment_state("adam_step", s.param, s.max_exp_avg_sq, "max_exp_avg_sq");
+  }
+  if (kHasCuda && is_on_cuda(segments, &AdamSegment::param)) {
+    if constexpr (kHasCuda) cuda::adam_step(segments, config);
+  } else {
+    step_on_cpu(segments, config, isa);
+  }
   for (const AdamSegment& s : segments)
     for (const Tensor* t : {&s.param, &s.exp_avg, &s.exp_avg_sq, &s.max_exp_avg_sq})
       t->bump_version();
