@@ -39,16 +39,16 @@
 #include "lockstep/core/allocator.h"                    // IWYU pragma: export
 #include "lockstep/core/atomic_file.h"                  // IWYU pragma: export
 #include "lockstep/core/config.h"                       // IWYU pragma: export
-#include "lockstep/core/current_stream.h"
+#include "lockstep/core/current_stream.h"               // IWYU pragma: export
 #include "lockstep/core/device.h"                       // IWYU pragma: export
-#include "lockstep/core/device_guard.h"
+#include "lockstep/core/device_guard.h"                 // IWYU pragma: export
 #include "lockstep/core/dtype.h"                        // IWYU pragma: export
 #include "lockstep/core/error.h"                        // IWYU pragma: export
 #include "lockstep/core/generator.h"                    // IWYU pragma: export
 #include "lockstep/core/idx.h"                          // IWYU pragma: export
 #include "lockstep/core/log.h"                          // IWYU pragma: export
 #include "lockstep/core/npy.h"                          // IWYU pragma: export
-#include "lockstep/core/pinned_memory.h"
+#include "lockstep/core/pinned_memory.h"                // IWYU pragma: export
 #include "lockstep/core/random.h"                       // IWYU pragma: export
 #include "lockstep/core/safetensors.h"                  // IWYU pragma: export
 #include "lockstep/core/scalar.h"                       // IWYU pragma: export

@@ -43,6 +43,21 @@ TEST_P(DeviceTensor, ViewsTravelInAnyLayout) {
                    x.select(2, 3).unsqueeze(0).expand({3, 4, 6}));
 }
 
+TEST_P(DeviceTensor, TransposedCopiesOfEveryWidth) {
+  for (DType dtype : {kU8, kBF16, kF32, kF64}) {
+    Tensor x = empty({3, 50, 2, 70}, {dtype});
+    char* bytes = static_cast<char*>(x.data());
+    for (std::size_t i = 0; i < x.nbytes(); ++i) bytes[i] = static_cast<char>(i * 7 + i / 251);
+    const Tensor there = to_device(x);
+    for (std::initializer_list<int> axes :
+         {std::initializer_list<int>{0, 3, 2, 1}, {3, 2, 0, 1}, {2, 3, 0, 1}, {1, 3, 0, 2}})
+      EXPECT_SAME_BITS(to_host(there.permute(axes).contiguous()), x.permute(axes).contiguous());
+    EXPECT_SAME_BITS(to_host(there.select(2, 1).slice(1, 1, 50).transpose(1, 2).contiguous()),
+                     x.select(2, 1).slice(1, 1, 50).transpose(1, 2).contiguous());
+    EXPECT_SAME_BITS(to_host(there.contiguous(MemoryFormat::kChannelsLast)), x);
+  }
+}
+
 TEST_P(DeviceTensor, CopiesIntoViews) {
   for (DType dtype : {kU8, kF16, kF32, kI64}) {
     Tensor target = zeros({3, 8}, {dtype, device()}), wanted = zeros({3, 8}, {dtype});
