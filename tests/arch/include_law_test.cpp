@@ -36,8 +36,7 @@ std::vector<std::string> breaches(const SourceFile& file) {
   static const std::vector<std::pair<std::regex, std::regex>> kReserved = {
       {std::regex("^(oneapi/)?dnnl"), std::regex("onednn")},
       {std::regex("^mpi\\.h"), std::regex("mpi")},
-      {std::regex("^(cuda|cublas|cudnn|nccl)"),
-       std::regex("^tests/vgpu/|_cuda\\.|\\.cuh?$|nccl")},
+      {std::regex("^(cuda|cublas|cudnn|nccl)"), std::regex("^tests/vgpu/|_cuda\\.|\\.cuh?$|nccl")},
       {std::regex("^CLI/"), std::regex("^apps/|^bench/")},
       {std::regex("^(gtest|gmock)/"), std::regex("^tests/")},
       {std::regex("^benchmark/"), std::regex("^bench/")},
