@@ -14,13 +14,14 @@ endif()
 
 # What every target of the project compiles with; never exported to embedders.
 add_library(lockstep_flags INTERFACE)
-target_compile_options(lockstep_flags INTERFACE -Wall -Wextra -Wno-psabi)
+# The host compiler's only: what nvcc gets stands in cuda.cmake.
+target_compile_options(lockstep_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-psabi>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 warns of its own string concatenation (GCC bug 105329).
-  target_compile_options(lockstep_flags INTERFACE -Wno-restrict)
+  target_compile_options(lockstep_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 if(LOCKSTEP_WARNINGS_AS_ERRORS)
-  target_compile_options(lockstep_flags INTERFACE -Werror)
+  target_compile_options(lockstep_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 if(LOCKSTEP_SANITIZE STREQUAL "address")
   # Left out: what the address sanitizer finds as well; it would double the time of compilation.

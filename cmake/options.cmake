@@ -7,10 +7,11 @@ option(LOCKSTEP_WITH_OPENMP "Threads inside one rank; OFF: every rank computes o
 option(LOCKSTEP_WARNINGS_AS_ERRORS "Treat compiler warnings as errors" ${PROJECT_IS_TOP_LEVEL})
 set(LOCKSTEP_SANITIZE "" CACHE STRING "address, thread, or empty")
 set_property(CACHE LOCKSTEP_SANITIZE PROPERTY STRINGS "" address thread)
-set(LOCKSTEP_GPU "none" CACHE STRING "none, or virtual: CUDA code runs on a virtual GPU, on any machine")
-set_property(CACHE LOCKSTEP_GPU PROPERTY STRINGS none virtual)
-if(NOT LOCKSTEP_GPU MATCHES "^(none|virtual)$")
-  message(FATAL_ERROR "LOCKSTEP_GPU is \"${LOCKSTEP_GPU}\", must be none or virtual")
+set(LOCKSTEP_GPU "none" CACHE STRING
+    "none; virtual: CUDA code runs on a virtual GPU, on any machine; cuda: nvcc compiles it for real ones")
+set_property(CACHE LOCKSTEP_GPU PROPERTY STRINGS none virtual cuda)
+if(NOT LOCKSTEP_GPU MATCHES "^(none|virtual|cuda)$")
+  message(FATAL_ERROR "LOCKSTEP_GPU is \"${LOCKSTEP_GPU}\", must be none, virtual or cuda")
 endif()
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
