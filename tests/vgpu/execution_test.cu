@@ -58,7 +58,8 @@ TEST_F(Execution, BlocksSumInSharedMemory) {
   EXPECT_CUDA(launch(nullptr, 4, 256, 0, block_sum_kernel, x.data(), sums.data()));
   EXPECT_EQ(fault(), "");
   const auto got = sums.host();
-  for (int b = 0; b < 4; ++b) EXPECT_EQ(got[static_cast<std::size_t>(b)], 256 * (256 * b) + 256 * 257 / 2);
+  for (int b = 0; b < 4; ++b)
+    EXPECT_EQ(got[static_cast<std::size_t>(b)], 256 * (256 * b) + 256 * 257 / 2);
 }
 
 __global__ void reverse_kernel(int* x, int n) {
@@ -81,9 +82,9 @@ TEST_F(Execution, DynamicSharedMemoryHasALimit) {
   EXPECT_CUDA(cudaFuncSetAttribute(reverse_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    100 * 1024));
   EXPECT_CUDA(launch(nullptr, 1, 64, 100 * 1024, reverse_kernel, x.data(), 64));
-  EXPECT_EQ(cudaFuncSetAttribute(reverse_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 228 * 1024),
-            cudaErrorInvalidValue);
+  EXPECT_EQ(
+      cudaFuncSetAttribute(reverse_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 228 * 1024),
+      cudaErrorInvalidValue);
   EXPECT_EQ(fault(), "");
 }
 
@@ -125,7 +126,8 @@ TEST_F(Execution, WarpOperations) {
 
 __global__ void vote_kernel(int* out) {
   const int odd = threadIdx.x % 2;
-  const int count = __syncthreads_count(odd), all = __syncthreads_and(odd), any = __syncthreads_or(odd);
+  const int count = __syncthreads_count(odd), all = __syncthreads_and(odd),
+            any = __syncthreads_or(odd);
   if (threadIdx.x == 0) out[0] = count * 100 + all * 10 + any;
 }
 
@@ -186,9 +188,7 @@ __global__ void waits_for_ended_lane_kernel(int* out) {
   if (threadIdx.x == 3) return;
   out[threadIdx.x] = __shfl_sync(~0u, 1, 0);
 }
-__global__ void foreign_mask_kernel(int* out) {
-  out[threadIdx.x] = __shfl_sync(0xfffffffeu, 1, 1);
-}
+__global__ void foreign_mask_kernel(int* out) { out[threadIdx.x] = __shfl_sync(0xfffffffeu, 1, 1); }
 
 TEST_F(Execution, WaitsThatNeverEndAreFaults) {
   Buffer<int> out(64);

@@ -34,7 +34,8 @@ TEST_F(Races, AMissingBarrierIsFoundWithEverySeed) {
         EXPECT_EQ(sum.host()[0], 128);
       } else {
         EXPECT_TRUE(holds(text, "race within a block: ") ||
-                    holds(text, "read of uninitialized memory: ")) << text;
+                    holds(text, "read of uninitialized memory: "))
+            << text;
         EXPECT_TRUE(holds(text, "static shared memory")) << text;
       }
     }
@@ -93,7 +94,7 @@ __global__ void neighbour_kernel(const int* x, int* y) {
 }
 
 TEST_F(Races, BlocksOfOneLaunch) {
-  Buffer<int> cell(std::vector<int>{0}), row(4);
+  Buffer<int> cell(std::vector<int>{0}), row(std::vector<int>(4, 0));
   EXPECT_CUDA(launch(nullptr, 4, 32, 0, one_cell_kernel, cell.data(), true));
   EXPECT_EQ(fault(), "");
   EXPECT_CUDA(launch(nullptr, 4, 32, 0, one_cell_kernel, cell.data(), false));
@@ -102,8 +103,8 @@ TEST_F(Races, BlocksOfOneLaunch) {
   EXPECT_TRUE(holds(text, "in the same launch")) << text;
 
   vgpu::forget_faults();
-  EXPECT_CUDA(launch(nullptr, 4, 1, 0, neighbour_kernel, static_cast<const int*>(cell.data()),
-                     row.data()));
+  EXPECT_CUDA(
+      launch(nullptr, 4, 1, 0, neighbour_kernel, static_cast<const int*>(cell.data()), row.data()));
   text = fault();
   EXPECT_TRUE(holds(text, "race between blocks: ")) << text;
 }

@@ -88,7 +88,9 @@ TEST_F(Streams, CopiesRaceToo) {
   int* host = nullptr;  // pinned: the call does not wait
   EXPECT_CUDA(cudaMallocHost(&host, 128));
   EXPECT_CUDA(launch(first_, 1, 32, 0, increase_kernel, x.data()));
-  EXPECT_CUDA(cudaMemcpyAsync(host, x.data(), 128, cudaMemcpyDeviceToHost, second_));
+  // Says so already if the copy was quick.
+  const cudaError_t error = cudaMemcpyAsync(host, x.data(), 128, cudaMemcpyDeviceToHost, second_);
+  EXPECT_TRUE(error == cudaSuccess || error == cudaErrorLaunchFailure);
   const std::string text = fault();
   EXPECT_TRUE(holds(text, "memcpy")) << text;
   EXPECT_TRUE(holds(text, "increase_kernel")) << text;
@@ -138,7 +140,8 @@ TEST_F(Streams, TheDefaultStreamWaitsForOthersAndTheyForIt) {
   Buffer<int> x(32), sum(32);
   EXPECT_CUDA(launch(blocking, 1, 32, 0, fill_kernel, x.data(), 2));
   EXPECT_CUDA(launch(nullptr, 1, 32, 0, increase_kernel, x.data()));
-  EXPECT_CUDA(launch(blocking, 1, 32, 0, sum_kernel, static_cast<const int*>(x.data()), sum.data()));
+  EXPECT_CUDA(
+      launch(blocking, 1, 32, 0, sum_kernel, static_cast<const int*>(x.data()), sum.data()));
   EXPECT_EQ(fault(), "");
   EXPECT_EQ(sum.host()[0], 96);
   EXPECT_CUDA(cudaStreamDestroy(blocking));

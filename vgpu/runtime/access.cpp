@@ -96,8 +96,8 @@ std::string words(AccessKind kind, std::size_t bytes) {
 
 void check_shared(Thread& t, const SharedPlace& place, std::size_t bytes, AccessKind kind) {
   const Moment now{t.index, t.index / kWarpSize, t.block->epoch(), t.warp->epoch};
-  const auto problem = t.block->shared_shadow().access(place.offset, bytes, kind != AccessKind::kRead,
-                                                       kind == AccessKind::kAtomic, now);
+  const auto problem = t.block->shared_shadow().access(
+      place.offset, bytes, kind != AccessKind::kRead, kind == AccessKind::kAtomic, now);
   if (!problem) return;
   const std::size_t shown = place.shown + (problem->offset - place.offset);
   std::string text = words(kind, bytes) + " at byte " + std::to_string(shown) + " of " + place.name;
@@ -137,8 +137,9 @@ void note_access(const void* pointer, std::size_t bytes, AccessKind kind) {
   } else if (s.checks_for(FaultKind::kOutOfBounds) && !in_images(address) &&
              !is_registered(address, bytes)) {
     t->block->fault(FaultKind::kOutOfBounds,
-                    words(kind, bytes) + " at an address that no device can reach (memory of the "
-                                         "host, of another thread, or null)",
+                    words(kind, bytes) +
+                        " at an address that no device can reach (memory of the "
+                        "host, of another thread, or null)",
                     *t);
   }
   t->checked = true;

@@ -10,16 +10,22 @@ namespace vgpu {
 namespace {
 
 std::string coordinates(const uint3& at) {
-  return "(" + std::to_string(at.x) + ", " + std::to_string(at.y) + ", " + std::to_string(at.z) + ")";
+  return "(" + std::to_string(at.x) + ", " + std::to_string(at.y) + ", " + std::to_string(at.z) +
+         ")";
 }
 
 const char* op_name(WarpOp op) {
   switch (op) {
-    case WarpOp::kShuffle: return "a shuffle";
-    case WarpOp::kVote: return "a vote";
-    case WarpOp::kMatch: return "a match";
-    case WarpOp::kReduce: return "a reduction";
-    case WarpOp::kMatrix: return "a matrix operation";
+    case WarpOp::kShuffle:
+      return "a shuffle";
+    case WarpOp::kVote:
+      return "a vote";
+    case WarpOp::kMatch:
+      return "a match";
+    case WarpOp::kReduce:
+      return "a reduction";
+    case WarpOp::kMatrix:
+      return "a matrix operation";
   }
   return "";
 }
@@ -51,7 +57,8 @@ Block::Block(const KernelLaunch& launch, uint3 index, std::uint32_t number, Stac
   for (int i = 0; i < count; ++i) {
     auto thread = std::make_unique<Thread>();
     const auto u = static_cast<unsigned>(i);
-    thread->place = {{u % size.x, u / size.x % size.y, u / size.x / size.y}, index, size, launch.grid};
+    thread->place = {
+        {u % size.x, u / size.x % size.y, u / size.x / size.y}, index, size, launch.grid};
     thread->index = i;
     thread->lane = i % kWarpSize;
     thread->warp = &warps_[static_cast<std::size_t>(i / kWarpSize)];
@@ -71,18 +78,18 @@ Block::~Block() {
 
 void Block::start(Thread& thread) {
   thread.stack = stacks_.take();
-  thread.fiber = boost::context::fiber(
-      std::allocator_arg, LentStack{thread.stack}, [this, &thread](boost::context::fiber&& back) {
-        scheduler_ = std::move(back);
-        try {
-          launch_.body();
-        } catch (...) {
-          error_ = std::current_exception();
-        }
-        thread.checked = false;
-        thread.state = Thread::State::kEnded;
-        return std::move(scheduler_);
-      });
+  thread.fiber = boost::context::fiber(std::allocator_arg, LentStack{thread.stack},
+                                       [this, &thread](boost::context::fiber&& back) {
+                                         scheduler_ = std::move(back);
+                                         try {
+                                           launch_.body();
+                                         } catch (...) {
+                                           error_ = std::current_exception();
+                                         }
+                                         thread.checked = false;
+                                         thread.state = Thread::State::kEnded;
+                                         return std::move(scheduler_);
+                                       });
 }
 
 void Block::run() {
@@ -161,7 +168,8 @@ bool Block::release_warp_group(Thread& thread) {
                 ", which has ended",
             thread);
     if (lane->state != Thread::State::kAtWarp) return false;
-    const bool same = lane->mask == thread.mask && lane->is_warp_barrier == thread.is_warp_barrier &&
+    const bool same = lane->mask == thread.mask &&
+                      lane->is_warp_barrier == thread.is_warp_barrier &&
                       (lane->is_warp_barrier || lane->op == thread.op);
     if (!same) return false;
   }

@@ -28,7 +28,7 @@ struct Thread {
   Warp* warp = nullptr;
   Block* block = nullptr;
   State state = State::kReady;
-  bool checked = false;            // accesses are looked at
+  bool checked = false;          // accesses are looked at
   const void* polled = nullptr;  // the flag that it read last
 
   // What it waits for.

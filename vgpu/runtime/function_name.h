@@ -5,8 +5,8 @@
 
 namespace vgpu {
 
-// "scale_kernel<float>", without namespaces' "(anonymous namespace)::" and arguments; "kernel" where
-// the program was stripped of its symbols.
+// "scale_kernel<float>", without namespaces' "(anonymous namespace)::" and arguments; "kernel"
+// where the program was stripped of its symbols.
 std::string function_name(const void* function);
 
 }  // namespace vgpu

@@ -153,8 +153,7 @@ void check_global(Thread& t, std::uintptr_t address, std::size_t bytes, AccessKi
   const bool write = kind != AccessKind::kRead, atomic = kind == AccessKind::kAtomic;
   if (kind != AccessKind::kWrite && s.checks_for(FaultKind::kUninitialized))
     for (std::size_t i = 0; i < bytes; ++i)
-      if (a->written[offset + i] == 0)
-        t.block->fault(FaultKind::kUninitialized, where(), t);
+      if (a->written[offset + i] == 0) t.block->fault(FaultKind::kUninitialized, where(), t);
   if (write) std::fill_n(a->written.begin() + offset, bytes, std::uint8_t{1});
   if (atomic) order_blocks(t, address);
   if (s.checks_for(FaultKind::kBlockRace) || s.checks_for(FaultKind::kSharedRace))

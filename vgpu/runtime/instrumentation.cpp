@@ -17,9 +17,9 @@ void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 
-#define VGPU_ACCESS(size)                                                              \
-  void __tsan_read##size(void* p) { note_access(p, size, AccessKind::kRead); }         \
-  void __tsan_write##size(void* p) { note_access(p, size, AccessKind::kWrite); }       \
+#define VGPU_ACCESS(size)                                                               \
+  void __tsan_read##size(void* p) { note_access(p, size, AccessKind::kRead); }          \
+  void __tsan_write##size(void* p) { note_access(p, size, AccessKind::kWrite); }        \
   void __tsan_volatile_read##size(void* p) { note_access(p, size, AccessKind::kRead); } \
   void __tsan_volatile_write##size(void* p) { note_access(p, size, AccessKind::kWrite); }
 VGPU_ACCESS(1)
@@ -30,14 +30,12 @@ VGPU_ACCESS(16)
 #undef VGPU_ACCESS
 
 // What the compiler knows to be unaligned is not checked for it: byte by byte.
-#define VGPU_UNALIGNED(size)                                    \
-  void __tsan_unaligned_read##size(void* p) {                   \
-    for (int i = 0; i < size; ++i)                              \
-      note_access(static_cast<char*>(p) + i, 1, AccessKind::kRead); \
-  }                                                             \
-  void __tsan_unaligned_write##size(void* p) {                  \
-    for (int i = 0; i < size; ++i)                              \
-      note_access(static_cast<char*>(p) + i, 1, AccessKind::kWrite); \
+#define VGPU_UNALIGNED(size)                                                                      \
+  void __tsan_unaligned_read##size(void* p) {                                                     \
+    for (int i = 0; i < size; ++i) note_access(static_cast<char*>(p) + i, 1, AccessKind::kRead);  \
+  }                                                                                               \
+  void __tsan_unaligned_write##size(void* p) {                                                    \
+    for (int i = 0; i < size; ++i) note_access(static_cast<char*>(p) + i, 1, AccessKind::kWrite); \
   }
 VGPU_UNALIGNED(2)
 VGPU_UNALIGNED(4)
@@ -58,45 +56,45 @@ void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); 
 void __tsan_atomic_signal_fence(int) {}
 
 // A thread that looks at a flag again and again lets others set it.
-#define VGPU_ATOMIC(bits, type)                                                                   \
-  type __tsan_atomic##bits##_load(const volatile type* p, int) {                                  \
-    vgpu::poll(const_cast<type*>(p));                                                             \
-    note_access(const_cast<type*>(p), sizeof(type), AccessKind::kAtomic);                         \
-    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                  \
-  }                                                                                               \
-  void __tsan_atomic##bits##_store(volatile type* p, type v, int) {                               \
-    note_access(const_cast<type*>(p), sizeof(type), AccessKind::kAtomic);                         \
-    __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                     \
-  }                                                                                               \
-  type __tsan_atomic##bits##_exchange(volatile type* p, type v, int) {                            \
-    note_access(const_cast<type*>(p), sizeof(type), AccessKind::kAtomic);                         \
-    return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                           \
-  }                                                                                               \
-  VGPU_FETCH(bits, type, add)                                                                     \
-  VGPU_FETCH(bits, type, sub)                                                                     \
-  VGPU_FETCH(bits, type, and)                                                                     \
-  VGPU_FETCH(bits, type, or)                                                                      \
-  VGPU_FETCH(bits, type, xor)                                                                     \
-  VGPU_FETCH(bits, type, nand)                                                                    \
+#define VGPU_ATOMIC(bits, type)                                                                    \
+  type __tsan_atomic##bits##_load(const volatile type* p, int) {                                   \
+    vgpu::poll(const_cast<type*>(p));                                                              \
+    note_access(const_cast<type*>(p), sizeof(type), AccessKind::kAtomic);                          \
+    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                   \
+  }                                                                                                \
+  void __tsan_atomic##bits##_store(volatile type* p, type v, int) {                                \
+    note_access(const_cast<type*>(p), sizeof(type), AccessKind::kAtomic);                          \
+    __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                      \
+  }                                                                                                \
+  type __tsan_atomic##bits##_exchange(volatile type* p, type v, int) {                             \
+    note_access(const_cast<type*>(p), sizeof(type), AccessKind::kAtomic);                          \
+    return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                            \
+  }                                                                                                \
+  VGPU_FETCH(bits, type, add)                                                                      \
+  VGPU_FETCH(bits, type, sub)                                                                      \
+  VGPU_FETCH(bits, type, and)                                                                      \
+  VGPU_FETCH(bits, type, or)                                                                       \
+  VGPU_FETCH(bits, type, xor)                                                                      \
+  VGPU_FETCH(bits, type, nand)                                                                     \
   int __tsan_atomic##bits##_compare_exchange_strong(volatile type* p, type* expected, type v, int, \
-                                                    int) {                                        \
-    vgpu::poll(const_cast<type*>(p));                                                             \
-    note_access(const_cast<type*>(p), sizeof(type), AccessKind::kAtomic);                         \
+                                                    int) {                                         \
+    vgpu::poll(const_cast<type*>(p));                                                              \
+    note_access(const_cast<type*>(p), sizeof(type), AccessKind::kAtomic);                          \
     return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-  }                                                                                               \
+  }                                                                                                \
   int __tsan_atomic##bits##_compare_exchange_weak(volatile type* p, type* expected, type v, int a, \
-                                                  int b) {                                        \
-    return __tsan_atomic##bits##_compare_exchange_strong(p, expected, v, a, b);                   \
-  }                                                                                               \
-  type __tsan_atomic##bits##_compare_exchange_val(volatile type* p, type expected, type v, int a, \
-                                                  int b) {                                        \
-    __tsan_atomic##bits##_compare_exchange_strong(p, &expected, v, a, b);                         \
-    return expected;                                                                              \
+                                                  int b) {                                         \
+    return __tsan_atomic##bits##_compare_exchange_strong(p, expected, v, a, b);                    \
+  }                                                                                                \
+  type __tsan_atomic##bits##_compare_exchange_val(volatile type* p, type expected, type v, int a,  \
+                                                  int b) {                                         \
+    __tsan_atomic##bits##_compare_exchange_strong(p, &expected, v, a, b);                          \
+    return expected;                                                                               \
   }
-#define VGPU_FETCH(bits, type, op)                                          \
-  type __tsan_atomic##bits##_fetch_##op(volatile type* p, type v, int) {    \
-    note_access(const_cast<type*>(p), sizeof(type), AccessKind::kAtomic);   \
-    return __atomic_fetch_##op(p, v, __ATOMIC_SEQ_CST);                     \
+#define VGPU_FETCH(bits, type, op)                                        \
+  type __tsan_atomic##bits##_fetch_##op(volatile type* p, type v, int) {  \
+    note_access(const_cast<type*>(p), sizeof(type), AccessKind::kAtomic); \
+    return __atomic_fetch_##op(p, v, __ATOMIC_SEQ_CST);                   \
   }
 VGPU_ATOMIC(8, std::uint8_t)
 VGPU_ATOMIC(16, std::uint16_t)

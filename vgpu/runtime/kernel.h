@@ -21,7 +21,8 @@ struct KernelLaunch {
   int device = 0;
 };
 
-// Returns the first fault, which ends the kernel. `id` is the launch's operation, `known` its clock.
+// Returns the first fault, which ends the kernel. `id` is the launch's operation, `known` its
+// clock.
 std::optional<KernelFault> run_kernel(const KernelLaunch& launch, std::uint32_t id,
                                       const VectorClock& known);
 

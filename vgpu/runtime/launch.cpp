@@ -46,19 +46,17 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t& config, const void* kernel,
   if (!is_possible(config.gridDim, config.blockDim)) return fail(cudaErrorInvalidConfiguration);
   std::lock_guard lock(host_mutex());
   const auto limit = shared_limits().find(kernel);
-  if (config.dynamicSmemBytes > (limit == shared_limits().end()
-                                     ? kSharedByDefault
-                                     : static_cast<std::size_t>(limit->second)))
+  if (config.dynamicSmemBytes >
+      (limit == shared_limits().end() ? kSharedByDefault : static_cast<std::size_t>(limit->second)))
     return fail(cudaErrorInvalidValue);
-  KernelLaunch launch{function_name(kernel), config.gridDim, config.blockDim, config.dynamicSmemBytes,
-                      std::move(body), stream->device};
+  KernelLaunch launch{function_name(kernel),   config.gridDim,  config.blockDim,
+                      config.dynamicSmemBytes, std::move(body), stream->device};
   const std::string name = launch.name;
   count_launch(name);
-  const cudaError_t error =
-      enqueue(stream, name,
-              [launch = std::move(launch)](std::uint32_t id, const VectorClock& known) {
-                if (auto fault = run_kernel(launch, id, known)) throw *fault;
-              });
+  const cudaError_t error = enqueue(
+      stream, name, [launch = std::move(launch)](std::uint32_t id, const VectorClock& known) {
+        if (auto fault = run_kernel(launch, id, known)) throw *fault;
+      });
   return error == cudaSuccess ? error : fail(error);
 }
 

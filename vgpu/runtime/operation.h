@@ -11,7 +11,9 @@ namespace vgpu {
 // By stream number: how many of its operations are known to be over.
 class VectorClock {
  public:
-  std::uint32_t at(std::uint32_t stream) const { return stream < counts_.size() ? counts_[stream] : 0; }
+  std::uint32_t at(std::uint32_t stream) const {
+    return stream < counts_.size() ? counts_[stream] : 0;
+  }
   void set(std::uint32_t stream, std::uint32_t count);
   void merge(const VectorClock& other);
 

@@ -11,13 +11,13 @@
 namespace vgpu {
 
 struct Settings {
-  int devices = 2;                                  // LOCKSTEP_VGPU_DEVICES, 0 to 16
-  std::size_t memory = std::size_t{1} << 30;        // bytes per device, LOCKSTEP_VGPU_MEMORY
-  std::uint64_t seed = 0;                           // of all orders that CUDA leaves open
-  unsigned checks = ~0u;                            // bit per FaultKind
+  int devices = 2;                            // LOCKSTEP_VGPU_DEVICES, 0 to 16
+  std::size_t memory = std::size_t{1} << 30;  // bytes per device, LOCKSTEP_VGPU_MEMORY
+  std::uint64_t seed = 0;                     // of all orders that CUDA leaves open
+  unsigned checks = ~0u;                      // bit per FaultKind
 
-  std::vector<int> visible;                         // CUDA_VISIBLE_DEVICES; empty: all, in order
-  bool log = false;                                 // LOCKSTEP_VGPU_LOG: faults to stderr as well
+  std::vector<int> visible;  // CUDA_VISIBLE_DEVICES; empty: all, in order
+  bool log = false;          // LOCKSTEP_VGPU_LOG: faults to stderr as well
 
   int physical_device(int index) const {
     return visible.empty() ? index : visible[static_cast<std::size_t>(index)];

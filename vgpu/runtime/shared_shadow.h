@@ -12,7 +12,7 @@ namespace vgpu {
 
 // One access of a thread: where it stands between barriers.
 struct Moment {
-  int thread;              // within the block
+  int thread;  // within the block
   int warp;
   std::uint32_t epoch;       // barriers of the block before it
   std::uint32_t warp_epoch;  // barriers of the warp before it

@@ -18,7 +18,24 @@ unsigned full_mask(const Warp& warp) {
   return warp.lanes.size() == kWarpSize ? ~0u : (1u << warp.lanes.size()) - 1u;
 }
 
+// While the runtime works for a kernel thread its own accesses are not the kernel's: standard
+// functions that it shares with kernels may be linked from code compiled as theirs.
+class Unchecked {
+ public:
+  explicit Unchecked(Thread& thread) : thread_(thread), checked_(thread.checked) {
+    thread.checked = false;
+  }
+  ~Unchecked() { thread_.checked = checked_; }
+  Unchecked(const Unchecked&) = delete;
+  Unchecked& operator=(const Unchecked&) = delete;
+
+ private:
+  Thread& thread_;
+  bool checked_;
+};
+
 void wait_for_warp(Thread& t, unsigned mask) {
+  const Unchecked unchecked(t);
   if (!((mask >> t.lane) & 1u))
     t.block->fault(FaultKind::kBarrier, "its own lane is not in the mask of its warp operation", t);
   t.mask = mask & full_mask(*t.warp);
@@ -81,6 +98,7 @@ void poll(const void* flag) {
 
 void trap(const char* text) {
   Thread& t = self();
+  t.checked = false;
   t.block->fault(FaultKind::kTrap, text, t);
 }
 

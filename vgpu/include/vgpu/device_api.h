@@ -208,12 +208,22 @@ inline unsigned atomicDec(unsigned* address, unsigned limit) {
 
 // Loads and stores with a wish for the caches: here plain ones.
 template <class T>
-T __ldg(const T* p) { return *p; }
+T __ldg(const T* p) {
+  return *p;
+}
 template <class T>
-T __ldcs(const T* p) { return *p; }
+T __ldcs(const T* p) {
+  return *p;
+}
 template <class T>
-T __ldcg(const T* p) { return *p; }
+T __ldcg(const T* p) {
+  return *p;
+}
 template <class T>
-void __stcs(T* p, T value) { *p = value; }
+void __stcs(T* p, T value) {
+  *p = value;
+}
 template <class T>
-void __stcg(T* p, T value) { *p = value; }
+void __stcg(T* p, T value) {
+  *p = value;
+}
