@@ -45,6 +45,7 @@
 #include "lockstep/core/dtype.h"                        // IWYU pragma: export
 #include "lockstep/core/error.h"                        // IWYU pragma: export
 #include "lockstep/core/generator.h"                    // IWYU pragma: export
+#include "lockstep/core/graph.h"                        // IWYU pragma: export
 #include "lockstep/core/idx.h"                          // IWYU pragma: export
 #include "lockstep/core/log.h"                          // IWYU pragma: export
 #include "lockstep/core/npy.h"                          // IWYU pragma: export

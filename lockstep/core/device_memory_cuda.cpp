@@ -1,90 +1,74 @@
-// The caching allocator of device memory: pieces from cudaMalloc, cut into blocks, which merge with
-// free neighbours. Sizes and limits are PyTorch's (c10/cuda/CUDACachingAllocator.cpp).
+// The caching allocator of device memory, and graphs' own memory.
+#include "lockstep/core/device_memory.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <set>
+#include <utility>
 #include <vector>
 
+#include "lockstep/core/block_arena.h"
+#include "lockstep/core/capture_cuda.h"
 #include "lockstep/core/current_stream.h"
 #include "lockstep/core/device_guard.h"
-#include "lockstep/core/device_memory.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/error_cuda.h"
+#include "lockstep/core/graph_memory.h"
 
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kGranularity = 512;
-constexpr std::size_t kSmallLimit = std::size_t{1} << 20;
-constexpr std::size_t kSmallPiece = std::size_t{2} << 20;
-constexpr std::size_t kMiddleLimit = std::size_t{10} << 20;
-constexpr std::size_t kMiddlePiece = std::size_t{20} << 20;
-constexpr std::size_t kLargeGranularity = std::size_t{2} << 20;
-
-struct Block {
-  int device = 0;
-  CUstream_st* stream = nullptr;
-  char* data = nullptr;
-  std::size_t bytes = 0;
-  bool used = false;
-  bool small = false;       // of a piece for small blocks
-  Block* before = nullptr;  // neighbours in the piece
-  Block* after = nullptr;
-  std::vector<Stream> other_streams;
-};
-
-struct ByStreamAndSize {
-  bool operator()(const Block* a, const Block* b) const {
-    if (a->stream != b->stream) return std::less<>()(a->stream, b->stream);
-    if (a->bytes != b->bytes) return a->bytes < b->bytes;
-    return std::less<>()(a->data, b->data);
-  }
-};
-using FreeBlocks = std::set<Block*, ByStreamAndSize>;
+// The arena of the graph that the thread captures.
+thread_local BlockArena* t_graph_arena = nullptr;
 
 class DevicePool {
  public:
-  explicit DevicePool(int device) : device_(device) {}
+  explicit DevicePool(int device) : device_(device), shared_(device) {}
 
-  Block* allocate(std::size_t asked) {
+  MemoryBlock* allocate(std::size_t asked) {
     const DeviceGuard guard(cuda_device(device_));
-    const std::lock_guard lock(mutex_);
-    if (!waiting_.empty()) take_back_finished();
-    const std::size_t bytes = rounded(asked);
-    const bool small = bytes <= kSmallLimit;
     CUstream_st* stream = current_native_stream(cuda_device(device_));
-    Block* block = take_free(small, bytes, stream);
-    if (!block) block = new_piece(small, bytes, stream, asked);
-    split(block, small, bytes);
-    block->used = true;
+    const bool graph = t_graph_arena && t_graph_arena->device() == device_;
+    // A replay would write memory that others have by then.
+    if (!graph && cuda::is_captured(stream))
+      throw Error(fmt::format(
+          "storage: memory was asked for while the current stream of cuda:{} is captured, but only "
+          "the thread inside Graph::capture() can have any",
+          device_));
+    BlockArena& arena = graph ? *t_graph_arena : shared_;
+    const std::lock_guard lock(mutex_);
+    if (!waiting_.empty() && !cuda::thread_captures()) take_back_finished();
+    const std::size_t bytes = BlockArena::rounded(asked);
+    MemoryBlock* block = arena.take(bytes, stream);
+    if (!block) block = take_from_driver(arena, bytes, stream, asked);
     ++stats_.allocations;
     stats_.live += block->bytes;
     stats_.peak_live = std::max(stats_.peak_live, stats_.live);
     return block;
   }
 
-  void free(Block* block) noexcept {
+  void free(MemoryBlock* block) noexcept {
     const std::lock_guard lock(mutex_);
     stats_.live -= block->bytes;
+    if (block->other_streams.empty()) return give_back(block);
     try {
-      if (!block->other_streams.empty()) {
-        Waiting waiting{block, {}};
-        for (Stream& stream : block->other_streams) waiting.events.push_back(stream.record());
-        block->other_streams.clear();
-        waiting_.push_back(std::move(waiting));
+      // A graph's block that several of its streams use is not used again within the capture.
+      if (block->arena != &shared_ && !is_ended(block->arena)) {
+        held_[block->arena].push_back(block);
         return;
       }
+      Waiting waiting{block, std::exchange(block->other_streams, {}), {}};
+      record_events(waiting);
+      waiting_.push_back(std::move(waiting));
     } catch (...) {
       // The device is beyond use: nothing will read the block.
-      block->other_streams.clear();
+      give_back(block);
     }
-    give_back(block);
   }
 
-  void record(Block* block, const Stream& stream) {
+  void record(MemoryBlock* block, const Stream& stream) {
     const std::lock_guard lock(mutex_);
     if (stream.native() == block->stream) return;
     auto& all = block->other_streams;
@@ -105,152 +89,122 @@ class DevicePool {
   std::size_t empty_cache() {
     const DeviceGuard guard(cuda_device(device_));
     const std::lock_guard lock(mutex_);
-    return release_cached();
+    if (!waiting_.empty()) take_back_finished();
+    return release(shared_);
+  }
+
+  void end(BlockArena* arena) {
+    const DeviceGuard guard(cuda_device(device_));
+    const std::lock_guard lock(mutex_);
+    ended_.push_back(arena);
+    // cudaFree waits for the device: no replay is left that uses them.
+    for (MemoryBlock* block : held_[arena]) arena->give_back(block);
+    held_.erase(arena);
+    release(*arena);
+    forget_if_empty(arena);
   }
 
  private:
+  // A freed block that other streams' work may still use.
   struct Waiting {
-    Block* block;
+    MemoryBlock* block;
+    std::vector<Stream> streams;  // to be recorded once they are not captured
     std::vector<Event> events;
   };
 
-  static std::size_t rounded(std::size_t bytes) {
-    if (bytes > SIZE_MAX - kLargeGranularity) return SIZE_MAX;
-    return (bytes + kGranularity - 1) / kGranularity * kGranularity;
-  }
-
-  static std::size_t piece_size(std::size_t bytes) {
-    if (bytes <= kSmallLimit) return kSmallPiece;
-    if (bytes < kMiddleLimit) return kMiddlePiece;
-    return (bytes + kLargeGranularity - 1) / kLargeGranularity * kLargeGranularity;
-  }
-
-  FreeBlocks& free_blocks(bool small) { return small ? small_ : large_; }
-
-  Block* take_free(bool small, std::size_t bytes, CUstream_st* stream) {
-    FreeBlocks& blocks = free_blocks(small);
-    Block key;
-    key.stream = stream;
-    key.bytes = bytes;
-    const auto found = blocks.lower_bound(&key);
-    if (found == blocks.end() || (*found)->stream != stream) return nullptr;
-    Block* block = *found;
-    blocks.erase(found);
-    return block;
-  }
-
-  Block* new_piece(bool small, std::size_t bytes, CUstream_st* stream, std::size_t asked) {
-    const std::size_t size = bytes == SIZE_MAX ? bytes : piece_size(bytes);
+  MemoryBlock* take_from_driver(BlockArena& arena, std::size_t bytes, CUstream_st* stream,
+                                std::size_t asked) {
+    const std::size_t size = BlockArena::piece_size(bytes);
+    const cuda::RelaxedCapture relaxed;
     void* data = nullptr;
-    cudaError_t status = cudaErrorMemoryAllocation;
-    if (size != SIZE_MAX) status = cudaMalloc(&data, size);
-    if (status == cudaErrorMemoryAllocation) {
+    cudaError_t status = size == SIZE_MAX ? cudaErrorMemoryAllocation : cudaMalloc(&data, size);
+    if (status == cudaErrorMemoryAllocation && !cuda::thread_captures()) {
       cudaGetLastError();
       for (Waiting& waiting : waiting_)
         for (const Event& event : waiting.events) event.synchronize();
       take_back_finished();
-      release_cached();
-      if (Block* block = take_free(small, bytes, stream)) return block;
+      release(shared_);
+      if (MemoryBlock* block = arena.take(bytes, stream)) return block;
       if (size != SIZE_MAX) status = cudaMalloc(&data, size);
     }
-    if (status == cudaErrorMemoryAllocation) {
-      cudaGetLastError();
-      std::size_t free = 0, total = 0;
-      if (cudaMemGetInfo(&free, &total) != cudaSuccess) cudaGetLastError();
-      throw OutOfMemoryError(
-          fmt::format("out of memory on cuda:{}: {} bytes were asked for; {} are in use (at most "
-                      "{} so far), {} "
-                      "cached; the device has {} of {} free",
-                      device_, asked, stats_.live, stats_.peak_live, stats_.reserved - stats_.live,
-                      free, total));
-    }
+    if (status == cudaErrorMemoryAllocation) throw_out_of_memory(asked);
     cuda::check(status, "cudaMalloc");
-    auto* block = new Block;
-    block->device = device_;
-    block->stream = stream;
-    block->data = static_cast<char*>(data);
-    block->bytes = size;
-    block->small = small;
     ++stats_.system_allocations;
     stats_.reserved += size;
     stats_.peak_reserved = std::max(stats_.peak_reserved, stats_.reserved);
-    return block;
+    return arena.take_from_new_piece(static_cast<char*>(data), size, bytes, stream);
   }
 
-  // What is left over becomes a free block where that is worth it.
-  void split(Block* block, bool small, std::size_t bytes) {
-    const std::size_t left = block->bytes - bytes;
-    if (left < (small ? kGranularity : kSmallLimit + 1)) return;
-    auto* rest = new Block;
-    rest->device = device_;
-    rest->stream = block->stream;
-    rest->data = block->data + bytes;
-    rest->bytes = left;
-    rest->before = block;
-    rest->after = block->after;
-    if (rest->after) rest->after->before = rest;
-    block->after = rest;
-    block->bytes = bytes;
-    rest->small = small;
-    free_blocks(small).insert(rest);
+  [[noreturn]] void throw_out_of_memory(std::size_t asked) {
+    cudaGetLastError();
+    std::size_t free = 0, total = 0;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) cudaGetLastError();
+    throw OutOfMemoryError(fmt::format(
+        "out of memory on cuda:{}: {} bytes were asked for; {} are in use (at most {} so far), {} "
+        "cached; the device has {} of {} free",
+        device_, asked, stats_.live, stats_.peak_live, stats_.reserved - stats_.live, free, total));
   }
 
-  void give_back(Block* block) {
-    const bool small = block->small;
-    block->used = false;
-    if (Block* before = block->before; before && !before->used) {
-      free_blocks(small).erase(before);
-      merge(before, block);
-      block = before;
+  void give_back(MemoryBlock* block) {
+    BlockArena* arena = block->arena;
+    arena->give_back(block);
+    if (arena == &shared_ || !is_ended(arena)) return;
+    release(*arena);
+    forget_if_empty(arena);
+  }
+
+  // True where all are.
+  static bool record_events(Waiting& waiting) {
+    while (!waiting.streams.empty()) {
+      Stream& stream = waiting.streams.back();
+      if (cuda::is_captured(stream.native())) return false;
+      waiting.events.push_back(stream.record());
+      waiting.streams.pop_back();
     }
-    if (Block* after = block->after; after && !after->used) {
-      free_blocks(small).erase(after);
-      merge(block, after);
-    }
-    free_blocks(small).insert(block);
+    return true;
   }
 
-  void merge(Block* block, Block* after) {
-    block->bytes += after->bytes;
-    block->after = after->after;
-    if (block->after) block->after->before = block;
-    delete after;
+  static bool is_done(Waiting& waiting) {
+    return record_events(waiting) && std::all_of(waiting.events.begin(), waiting.events.end(),
+                                                 [](const Event& event) { return event.query(); });
   }
 
   void take_back_finished() {
-    std::erase_if(waiting_, [&](const Waiting& waiting) {
-      for (const Event& event : waiting.events)
-        if (!event.query()) return false;
-      give_back(waiting.block);
-      return true;
-    });
+    for (std::size_t i = 0; i < waiting_.size();) {
+      if (!is_done(waiting_[i])) {
+        ++i;
+        continue;
+      }
+      MemoryBlock* block = waiting_[i].block;
+      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+      give_back(block);
+    }
   }
 
   // Whole pieces only. cudaFree waits for the device.
-  std::size_t release_cached() {
-    if (!waiting_.empty()) take_back_finished();
-    std::size_t released = 0;
-    for (FreeBlocks* blocks : {&small_, &large_}) {
-      for (auto it = blocks->begin(); it != blocks->end();) {
-        Block* block = *it;
-        if (block->before || block->after) {
-          ++it;
-          continue;
-        }
-        it = blocks->erase(it);
-        cudaFree(block->data);
-        released += block->bytes;
-        delete block;
-      }
-    }
-    stats_.reserved -= released;
-    return released;
+  std::size_t release(BlockArena& arena) {
+    const cuda::RelaxedCapture relaxed;
+    const std::size_t bytes = arena.drop_free_pieces([](char* piece) { cudaFree(piece); });
+    stats_.reserved -= bytes;
+    return bytes;
+  }
+
+  bool is_ended(const BlockArena* arena) const {
+    return std::find(ended_.begin(), ended_.end(), arena) != ended_.end();
+  }
+
+  void forget_if_empty(BlockArena* arena) {
+    if (arena->pieces() > 0) return;
+    std::erase(ended_, arena);
+    delete arena;
   }
 
   const int device_;
   std::mutex mutex_;
-  FreeBlocks small_, large_;
+  BlockArena shared_;
   std::vector<Waiting> waiting_;
+  std::map<BlockArena*, std::vector<MemoryBlock*>> held_;  // until their graph is gone
+  std::vector<BlockArena*> ended_;  // of graphs that are gone, with memory in use
   AllocatorStats stats_;
 };
 
@@ -265,23 +219,34 @@ DevicePool& pool_of(int device) {
 
 }  // namespace
 
+GraphMemory::GraphMemory(Device device) : arena_(new BlockArena(device.index)) {}
+
+GraphMemory::~GraphMemory() { pool_of(arena_->device()).end(arena_); }
+
+void GraphMemory::begin() {
+  if (t_graph_arena) throw Error("graph: the thread captures a graph already");
+  t_graph_arena = arena_;
+}
+
+void GraphMemory::end() noexcept { t_graph_arena = nullptr; }
+
 DeviceBlock allocate_device_memory(std::size_t bytes, Device device) {
   require_device(device, "storage");
   if (bytes == 0) return {};
-  Block* block = pool_of(device.index).allocate(bytes);
+  MemoryBlock* block = pool_of(device.index).allocate(bytes);
   return {block->data, block};
 }
 
 void free_device_memory(const DeviceBlock& block) noexcept {
   if (!block.handle) return;
-  auto* own = static_cast<Block*>(block.handle);
-  pool_of(own->device).free(own);
+  auto* own = static_cast<MemoryBlock*>(block.handle);
+  pool_of(own->arena->device()).free(own);
 }
 
 void record_device_stream(const DeviceBlock& block, const Stream& stream) {
   if (!block.handle) return;
-  auto* own = static_cast<Block*>(block.handle);
-  pool_of(own->device).record(own, stream);
+  auto* own = static_cast<MemoryBlock*>(block.handle);
+  pool_of(own->arena->device()).record(own, stream);
 }
 
 AllocatorStats device_memory_stats(Device device) {
@@ -295,6 +260,7 @@ void reset_device_memory_peak(Device device) {
 }
 
 std::size_t empty_device_cache() {
+  cuda::refuse_in_capture("device memory: empty_device_cache");
   std::size_t released = 0;
   for (int i = 0; i < cuda_device_count(); ++i) released += pool_of(i).empty_cache();
   return released;

@@ -3,6 +3,7 @@
 #include "lockstep/core/device_guard.h"
 #include "lockstep/core/device_memory.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/graph.h"
 #include "lockstep/core/pinned_memory.h"
 #include "lockstep/core/stream_state.h"
 #include "lockstep/core/tensor_transfer.h"
@@ -34,10 +35,19 @@ bool is_pinned_memory(const void*) { return false; }
 void record_pinned_stream(const void*, const Stream&) {}
 }  // namespace detail
 
+std::uint64_t host_synchronizations() { return 0; }
+
 Stream current_stream(Device) { no_cuda(); }
 CUstream_st* current_native_stream(Device) { return nullptr; }
 StreamGuard::StreamGuard(const Stream& stream) : former_(stream) {}
 StreamGuard::~StreamGuard() = default;
+
+Graph Graph::capture(Device device, const std::function<void()>&) {
+  throw Error("graph: only a CUDA device captures work, and this build of Lockstep has none; got " +
+              device.str());
+}
+Device Graph::device() const { no_cuda(); }
+void Graph::replay() const { no_cuda(); }
 
 DeviceBlock allocate_device_memory(std::size_t, Device) { no_cuda(); }
 void free_device_memory(const DeviceBlock&) noexcept {}

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "lockstep/core/capture_cuda.h"
 #include "lockstep/core/error_cuda.h"
 #include "lockstep/core/pinned_memory.h"
 
@@ -26,6 +27,7 @@ class PinnedPool {
 
   void* allocate(std::size_t asked) {
     const std::size_t bytes = std::bit_ceil(asked < kLeast ? kLeast : asked);
+    const cuda::RelaxedCapture relaxed;
     const std::lock_guard lock(mutex_);
     std::vector<void*>& free = free_[bytes];
     for (std::size_t i = 0; i < free.size(); ++i) {
@@ -47,6 +49,7 @@ class PinnedPool {
   }
 
   void record(const void* data, const Stream& stream) {
+    if (cuda::is_captured(stream.native())) return;  // the graph's user keeps it
     const std::lock_guard lock(mutex_);
     if (Block* block = find(data)) {
       std::erase_if(block->users, [](const Event& event) { return event.query(); });

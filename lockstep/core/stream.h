@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -82,5 +83,9 @@ class Stream {
   explicit Stream(std::shared_ptr<detail::StreamState> state);
   std::shared_ptr<detail::StreamState> state_;
 };
+
+// How often this process has waited for CUDA devices so far: synchronize() of their streams and
+// events, item(), and copies from or to memory that is not pinned. What a step should not do.
+std::uint64_t host_synchronizations();
 
 }  // namespace lockstep

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "lockstep/core/capture_cuda.h"
 #include "lockstep/core/current_stream.h"
 #include "lockstep/core/device_guard.h"
 #include "lockstep/core/error.h"
@@ -20,6 +22,13 @@ namespace detail {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+std::atomic<std::uint64_t> g_host_synchronizations = 0;
+
+void count_synchronization(const char* op) {
+  cuda::refuse_in_capture(op);
+  g_host_synchronizations.fetch_add(1, std::memory_order_relaxed);
+}
 
 double seconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
@@ -63,6 +72,7 @@ class CudaEvent final : public EventState {
   bool query() const override { return finished(cudaEventQuery(event_), "cudaEventQuery"); }
 
   void synchronize(std::chrono::nanoseconds timeout) const override {
+    count_synchronization("event: synchronize");
     if (!wait_until_done(timeout, [&] { return query(); }))
       throw TimeoutError(fmt::format("event: had not happened on {} after {:g} s", device_.str(),
                                      seconds(timeout)));
@@ -131,6 +141,8 @@ class CudaStream final : public StreamState {
   Device device() const override { return device_; }
 
   void enqueue(std::function<void()> task) override {
+    if (cuda::is_captured(stream_))
+      throw Error("stream: a task of the host runs once, so it can't be captured in a graph");
     auto call = std::make_unique<Task>(Task{std::move(task), failure_});
     const DeviceGuard guard(device_);
     cuda::check(cudaLaunchHostFunc(stream_, &run_task, call.get()), "cudaLaunchHostFunc");
@@ -161,6 +173,7 @@ class CudaStream final : public StreamState {
   }
 
   void synchronize(std::chrono::nanoseconds timeout) override {
+    count_synchronization("stream: synchronize");
     if (!wait_until_done(timeout, [&] { return query(); }))
       throw TimeoutError(fmt::format("stream: the work of {} was not done after {:g} s",
                                      device_.str(), seconds(timeout)));
@@ -224,6 +237,8 @@ std::shared_ptr<StreamState> default_cuda_stream(Device device) {
 }
 
 }  // namespace detail
+
+std::uint64_t host_synchronizations() { return detail::g_host_synchronizations.load(); }
 
 namespace {
 

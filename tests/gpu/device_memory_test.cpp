@@ -210,6 +210,20 @@ TEST_F(CudaStreams, ATaskThatThrowsIsHeardOf) {
   EXPECT_TRUE(ran);
 }
 
+TEST_F(CudaStreams, WaitsOfTheHostAreCounted) {
+  const Tensor host = pin_memory(ones({4})), x = empty({4}, {kF32, device_});
+  const auto counted = [](const auto& call) {
+    const std::uint64_t before = host_synchronizations();
+    call();
+    return host_synchronizations() - before;
+  };
+  EXPECT_EQ(counted([&] { copy_elements(x, host, true); }), 0u);
+  EXPECT_EQ(counted([&] { x.clone(); }), 0u);
+  EXPECT_EQ(counted([&] { x.select(0, 1).item(); }), 1u);
+  EXPECT_EQ(counted([&] { copy_elements(x, host); }), 1u);
+  EXPECT_EQ(counted([&] { current_stream(device_).record().synchronize(); }), 1u);
+}
+
 TEST_F(CudaStreams, DeviceGuardPutsBack) {
   if (cuda_device_count() < 2) GTEST_SKIP() << "one CUDA device only";
   {
