@@ -81,6 +81,8 @@ TEST_F(Execution, DynamicSharedMemoryHasALimit) {
             cudaErrorInvalidValue);
   EXPECT_CUDA(cudaFuncSetAttribute(reverse_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    100 * 1024));
+  EXPECT_CUDA(
+      cudaFuncSetAttribute(reverse_kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 50));
   EXPECT_CUDA(launch(nullptr, 1, 64, 100 * 1024, reverse_kernel, x.data(), 64));
   EXPECT_EQ(
       cudaFuncSetAttribute(reverse_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 228 * 1024),
