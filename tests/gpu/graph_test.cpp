@@ -53,20 +53,33 @@ TEST_F(DeviceGraph, EachReplayWorksOnNewInput) {
   }
 }
 
+// The work's temporaries belong to a stream that goes on being used: its later work must not get
+// them, since each replay writes them.
 TEST_F(DeviceGraph, ItsMemoryIsItsOwn) {
   const Tensor x = numbers(0).to(device_);
+  Stream side = Stream::create(device_);
   Tensor y;
   void* inside = nullptr;
   const Graph graph = Graph::capture(device_, [&] {
-    const Tensor turned = x.t().contiguous();  // free after this, as others would think
-    inside = turned.data();
-    y = turned.t().contiguous();
+    Stream main = current_stream(device_);
+    side.wait(main.record());
+    {
+      const StreamGuard guard(side);
+      const Tensor turned = x.t().contiguous();  // free after this, as others would think
+      inside = turned.data();
+      y = turned.t().contiguous();
+    }
+    main.wait(side.record());
   });
   std::vector<Tensor> others;
-  for (int i = 0; i < 20; ++i) {
-    others.push_back(full({3, 4}, i, {kF32, device_}));
-    EXPECT_NE(others.back().data(), inside);
+  {
+    const StreamGuard guard(side);
+    for (int i = 0; i < 20; ++i) {
+      others.push_back(full({3, 4}, i, {kF32, device_}));
+      EXPECT_NE(others.back().data(), inside);
+    }
   }
+  side.synchronize();
   copy_elements(x, numbers(5));
   graph.replay();
   EXPECT_SAME_BITS(y.to(kCpu), numbers(5));
@@ -175,6 +188,10 @@ TEST_F(DeviceGraph, ATensorFromBeforeThatACapturedStreamUsedIsFreedLater) {
     x.storage()->record_stream(current_stream(device_));
     x = {};
     zeros({5}, {kF32, device_});
+    // Another thread looks for memory that can be had again; a captured stream tells it nothing.
+    std::string said;
+    std::thread([&] { said = message_of<Error>([&] { zeros({5}, {kF32, device_}); }); }).join();
+    EXPECT_EQ(said, "");
   });
   const std::uint64_t live = device_memory_stats(device_).live;
   for (int i = 0; i < 3; ++i) zeros({5}, {kF32, device_});
@@ -186,7 +203,7 @@ TEST_F(DeviceGraph, PinnedMemoryIsReadAtEachReplay) {
   const Tensor host = pin_memory(numbers(0)), back = empty_pinned({3, 4});
   const Tensor x = zeros({3, 4}, {kF32, device_});
   const Graph graph = Graph::capture(device_, [&] {
-    copy_elements(x, host, true);
+    for (int i = 0; i < 2; ++i) copy_elements(x, host, true);
     copy_elements(back, x, true);
   });
   copy_elements(host, numbers(7));
