@@ -46,8 +46,7 @@ MemoryBlock* BlockArena::take(std::size_t bytes, CUstream_st* stream) {
 
 MemoryBlock* BlockArena::take_from_new_piece(char* piece, std::size_t size, std::size_t bytes,
                                              CUstream_st* stream) {
-  auto* block = new MemoryBlock;
-  block->arena = this;
+  MemoryBlock* block = new_block();
   block->stream = stream;
   block->data = piece;
   block->bytes = size;
@@ -56,13 +55,24 @@ MemoryBlock* BlockArena::take_from_new_piece(char* piece, std::size_t size, std:
   return cut(block, bytes);
 }
 
+MemoryBlock* BlockArena::new_block() {
+  if (spare_.empty()) {
+    blocks_.emplace_back();
+    spare_.push_back(&blocks_.back());
+  }
+  MemoryBlock* block = spare_.back();
+  spare_.pop_back();
+  *block = MemoryBlock();
+  block->arena = this;
+  return block;
+}
+
 // What is left over becomes a free block where that is worth it.
 MemoryBlock* BlockArena::cut(MemoryBlock* block, std::size_t bytes) {
   block->used = true;
   const std::size_t left = block->bytes - bytes;
   if (left < (block->small ? kGranularity : kSmallLimit + 1)) return block;
-  auto* rest = new MemoryBlock;
-  rest->arena = this;
+  MemoryBlock* rest = new_block();
   rest->stream = block->stream;
   rest->data = block->data + bytes;
   rest->bytes = left;
@@ -95,7 +105,7 @@ void BlockArena::merge(MemoryBlock* block, MemoryBlock* after) {
   block->bytes += after->bytes;
   block->after = after->after;
   if (block->after) block->after->before = block;
-  delete after;
+  forget(after);
 }
 
 std::size_t BlockArena::drop_free_pieces(const std::function<void(char* piece)>& release) {
@@ -111,7 +121,7 @@ std::size_t BlockArena::drop_free_pieces(const std::function<void(char* piece)>&
       release(block->data);
       dropped += block->bytes;
       --pieces_;
-      delete block;
+      forget(block);
     }
   }
   return dropped;

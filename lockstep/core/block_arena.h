@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <set>
 #include <vector>
@@ -55,11 +56,15 @@ class BlockArena {
   using FreeBlocks = std::set<MemoryBlock*, ByStreamAndSize>;
 
   FreeBlocks& free_blocks(bool small) { return small ? small_ : large_; }
+  MemoryBlock* new_block();
+  void forget(MemoryBlock* block) { spare_.push_back(block); }
   MemoryBlock* cut(MemoryBlock* block, std::size_t bytes);
-  static void merge(MemoryBlock* block, MemoryBlock* after);
+  void merge(MemoryBlock* block, MemoryBlock* after);
 
   const int device_;
   std::size_t pieces_ = 0;
+  std::deque<MemoryBlock> blocks_;   // all there ever were
+  std::vector<MemoryBlock*> spare_;  // of them, those to use again
   FreeBlocks small_, large_;
 };
 

@@ -160,8 +160,7 @@ TEST(Stream, TheLastHandleMayGoAwayInATask) {
     (*stream)->enqueue(gate.task());
     (*stream)->enqueue([stream] { stream->reset(); });
     end = (*stream)->record();
-    gate.open();
-    (*stream)->wait(Event());
+    gate.open();  // from here on the handle is the task's
     end.synchronize();
   }
   EXPECT_TRUE(end.query());
