@@ -1,9 +1,9 @@
 // The shm group among processes: death, freezing, early leave, more ranks than cores, nothing left.
 #include <gtest/gtest.h>
-
-#include <dirent.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <thread>
@@ -23,15 +23,13 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-std::set<std::string> files_in_shared_memory() {
+// Segments of groups; not the folders that other tests have there meanwhile.
+std::set<std::string> segments() {
+  const std::string start = "lockstep-" + std::to_string(getuid()) + "-";
   std::set<std::string> names;
-  if (DIR* folder = opendir("/dev/shm")) {
-    while (const dirent* entry = readdir(folder)) {
-      const std::string name = entry->d_name;
-      if (name.find("lockstep") != std::string::npos) names.insert(name);
-    }
-    closedir(folder);
-  }
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+    if (const std::string name = entry.path().filename(); name.starts_with(start))
+      names.insert(name);
   return names;
 }
 
@@ -92,7 +90,7 @@ TEST(ShmProcesses, EightAndSixteenRanksOnFewCores) {
 }
 
 TEST(ShmProcesses, AKilledRankIsNoticedAtOnceAndNothingIsLeft) {
-  const auto before = files_in_shared_memory();
+  const auto before = segments();
   {
     ProcessRanks ranks(3, [](int rank, std::shared_ptr<Store> store) -> std::string {
       auto group = make_process_group("shm", store, rank, 3);
@@ -117,7 +115,7 @@ TEST(ShmProcesses, AKilledRankIsNoticedAtOnceAndNothingIsLeft) {
       EXPECT_TRUE(contains(result.text, "died")) << result.text;
     }
   }
-  EXPECT_EQ(files_in_shared_memory(), before);
+  EXPECT_EQ(segments(), before);
 }
 
 TEST(ShmProcesses, AFrozenRankIsATimeoutThatSaysSo) {
