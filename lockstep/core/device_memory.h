@@ -29,5 +29,9 @@ AllocatorStats device_memory_stats(Device device);
 void reset_device_memory_peak(Device device);
 // Returns what is cached and not in use to the driver, of all devices; says how many bytes.
 std::size_t empty_device_cache();
+// false: from now on every block is asked of the driver, of exactly the bytes wanted, and goes back
+// when it is freed, which waits for the device. Slow, but memory checkers (compute-sanitizer, the
+// virtual GPU) see where each tensor ends. Graphs' memory stays cached.
+void set_device_memory_caching(bool on);
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -19,6 +20,8 @@
 
 namespace lockstep {
 namespace {
+
+std::atomic<bool> g_caching{true};
 
 // The arena of the graph that the thread captures.
 thread_local BlockArena* t_graph_arena = nullptr;
@@ -40,9 +43,12 @@ class DevicePool {
     BlockArena& arena = graph ? *t_graph_arena : shared_;
     const std::lock_guard lock(mutex_);
     if (!waiting_.empty() && !cuda::thread_captures()) take_back_finished();
-    const std::size_t bytes = BlockArena::rounded(asked);
-    MemoryBlock* block = arena.take(bytes, stream);
-    if (!block) block = take_from_driver(arena, bytes, stream, asked);
+    const bool cached = graph || g_caching;
+    const std::size_t bytes = cached ? BlockArena::rounded(asked) : asked;
+    MemoryBlock* block = cached ? arena.take(bytes, stream) : nullptr;
+    if (!block)
+      block = take_from_driver(arena, cached ? BlockArena::piece_size(bytes) : asked, bytes, stream,
+                               asked);
     ++stats_.allocations;
     stats_.live += block->bytes;
     stats_.peak_live = std::max(stats_.peak_live, stats_.live);
@@ -112,9 +118,8 @@ class DevicePool {
     std::vector<Event> events;
   };
 
-  MemoryBlock* take_from_driver(BlockArena& arena, std::size_t bytes, CUstream_st* stream,
-                                std::size_t asked) {
-    const std::size_t size = BlockArena::piece_size(bytes);
+  MemoryBlock* take_from_driver(BlockArena& arena, std::size_t size, std::size_t bytes,
+                                CUstream_st* stream, std::size_t asked) {
     const cuda::RelaxedCapture relaxed;
     void* data = nullptr;
     cudaError_t status = size == SIZE_MAX ? cudaErrorMemoryAllocation : cudaMalloc(&data, size);
@@ -148,7 +153,11 @@ class DevicePool {
   void give_back(MemoryBlock* block) {
     BlockArena* arena = block->arena;
     arena->give_back(block);
-    if (arena == &shared_ || !is_ended(arena)) return;
+    if (arena == &shared_) {
+      if (!g_caching) release(shared_);
+      return;
+    }
+    if (!is_ended(arena)) return;
     release(*arena);
     forget_if_empty(arena);
   }
@@ -258,6 +267,8 @@ void reset_device_memory_peak(Device device) {
   require_device(device, "device memory");
   pool_of(device.index).reset_peak();
 }
+
+void set_device_memory_caching(bool on) { g_caching = on; }
 
 std::size_t empty_device_cache() {
   cuda::refuse_in_capture("device memory: empty_device_cache");

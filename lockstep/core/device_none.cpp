@@ -55,5 +55,6 @@ void record_device_stream(const DeviceBlock&, const Stream&) { no_cuda(); }
 AllocatorStats device_memory_stats(Device) { return {}; }
 void reset_device_memory_peak(Device) {}
 std::size_t empty_device_cache() { return 0; }
+void set_device_memory_caching(bool) {}
 
 }  // namespace lockstep

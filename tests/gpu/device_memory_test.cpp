@@ -53,6 +53,23 @@ TEST_F(DeviceMemory, AnotherStreamGetsOther) {
   EXPECT_NE(bytes(1000).data(), first);
 }
 
+TEST_F(DeviceMemory, WithoutCachingEveryBlockIsTheDriversOwn) {
+  set_device_memory_caching(false);
+  const std::uint64_t reserved = device_memory_stats(device_).reserved;
+  {
+    const Tensor a = bytes(13), b = bytes(700);
+    EXPECT_EQ(asked(), 2u);
+    EXPECT_EQ(device_memory_stats(device_).reserved, reserved + 713);
+  }
+  EXPECT_EQ(device_memory_stats(device_).reserved, reserved);
+  bytes(13);
+  EXPECT_EQ(asked(), 3u);
+  set_device_memory_caching(true);
+  bytes(13);
+  bytes(13);
+  EXPECT_EQ(asked(), 4u);
+}
+
 TEST_F(DeviceMemory, BlocksAreCutAndMerge) {
   {
     const Tensor a = bytes(4 * kMiB), b = bytes(4 * kMiB), c = bytes(8 * kMiB);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "lockstep/core/device.h"
+#include "lockstep/core/device_memory.h"
 #include "lockstep/core/tensor.h"
 
 namespace lockstep::testing {
@@ -19,7 +20,10 @@ class DeviceTest : public ::testing::TestWithParam<DeviceType> {
   void SetUp() override {
     if (GetParam() == DeviceType::kCuda && cuda_device_count() == 0)
       GTEST_SKIP() << "no CUDA device, real or virtual: this build or machine has none";
+    // Each tensor an allocation of its own: an access beyond its end is seen.
+    set_device_memory_caching(false);
   }
+  void TearDown() override { set_device_memory_caching(true); }
 
   Device device() const { return {GetParam(), 0}; }
   Tensor to_device(const Tensor& x) const { return x.to(device()); }
