@@ -34,6 +34,10 @@ endif()
 
 function(lockstep_cuda_sources target)
   target_sources(${target} PRIVATE ${ARGN})
+  # For whoever compiles them in another way too (tests/ptx).
+  foreach(source ${ARGN})
+    set_property(GLOBAL APPEND PROPERTY LOCKSTEP_CUDA_FILES ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+  endforeach()
   if(LOCKSTEP_GPU STREQUAL "cuda")
     # The static runtime finds the driver when it is first called: programs start without one.
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:lockstep_cuda_flags> CUDA::cudart_static)

@@ -82,7 +82,7 @@ void Block::start(Thread& thread) {
                                        [this, &thread](boost::context::fiber&& back) {
                                          scheduler_ = std::move(back);
                                          try {
-                                           launch_.body();
+                                           launch_.call->run_thread();
                                          } catch (...) {
                                            error_ = std::current_exception();
                                          }

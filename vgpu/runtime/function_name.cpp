@@ -56,31 +56,43 @@ std::string plain(const std::string& symbol) {
   return name.substr(0, name.find('('));
 }
 
+std::string find_symbol(const void* function) {
+  static auto* files = new std::map<std::string, Names>;
+  Dl_info info{};
+  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return "";
+  // The program's own path may be relative to a directory that was left since.
+  const std::string path = info.dli_fname;
+  auto file = files->find(path);
+  if (file == files->end()) {
+    Names names = read_symbols(path.c_str());
+    if (names.empty()) names = read_symbols("/proc/self/exe");
+    file = files->emplace(path, std::move(names)).first;
+  }
+  const auto offset =
+      reinterpret_cast<std::uintptr_t>(function) - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+  const auto at = file->second.find(offset);
+  return at == file->second.end() ? "" : at->second;
+}
+
+struct FunctionNames {
+  std::string symbol, name;
+};
+
+FunctionNames names_of(const void* function) {
+  static std::mutex mutex;
+  static auto* known = new std::map<const void*, FunctionNames>;
+  std::lock_guard lock(mutex);
+  const auto [at, is_new] = known->try_emplace(function);
+  if (is_new) {
+    at->second.symbol = find_symbol(function);
+    at->second.name = at->second.symbol.empty() ? "kernel" : plain(at->second.symbol);
+  }
+  return at->second;
+}
+
 }  // namespace
 
-std::string function_name(const void* function) {
-  static std::mutex mutex;
-  static auto* files = new std::map<std::string, Names>;
-  static auto* known = new std::map<const void*, std::string>;
-  std::lock_guard lock(mutex);
-  if (const auto at = known->find(function); at != known->end()) return at->second;
-  std::string name = "kernel";
-  Dl_info info{};
-  if (dladdr(function, &info) != 0 && info.dli_fname != nullptr) {
-    // The program's own path may be relative to a directory that was left since.
-    const std::string path = info.dli_fname;
-    auto file = files->find(path);
-    if (file == files->end()) {
-      Names names = read_symbols(path.c_str());
-      if (names.empty()) names = read_symbols("/proc/self/exe");
-      file = files->emplace(path, std::move(names)).first;
-    }
-    const auto offset = reinterpret_cast<std::uintptr_t>(function) -
-                        reinterpret_cast<std::uintptr_t>(info.dli_fbase);
-    const auto symbol = file->second.find(offset);
-    if (symbol != file->second.end()) name = plain(symbol->second);
-  }
-  return (*known)[function] = name;
-}
+std::string function_name(const void* function) { return names_of(function).name; }
+std::string function_symbol(const void* function) { return names_of(function).symbol; }
 
 }  // namespace vgpu

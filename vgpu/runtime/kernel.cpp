@@ -11,6 +11,7 @@
 #include "vgpu/runtime/access.h"
 #include "vgpu/runtime/block.h"
 #include "vgpu/runtime/execution_lock.h"
+#include "vgpu/runtime/executor.h"
 #include "vgpu/runtime/global_check.h"
 #include "vgpu/runtime/settings.h"
 
@@ -31,6 +32,7 @@ struct Worker {
 
 std::optional<KernelFault> run_kernel(const KernelLaunch& launch, std::uint32_t id,
                                       const VectorClock& known) {
+  if (!settings().executor.empty()) return run_elsewhere(launch);
   thread_local Worker worker;
   std::mt19937_64 order(settings().seed * 1000003 + id);
   const dim3 grid = launch.grid;

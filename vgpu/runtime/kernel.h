@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
-#include "vgpu/include/vgpu/vector_types.h"
+#include "vgpu/include/vgpu/executor.h"
 #include "vgpu/runtime/fault.h"
 #include "vgpu/runtime/operation.h"
 
@@ -17,8 +17,9 @@ struct KernelLaunch {
   std::string name;
   dim3 grid, block;
   std::size_t dynamic_shared = 0;  // bytes
-  std::function<void()> body;      // one thread
+  std::shared_ptr<const KernelCall> call;
   int device = 0;
+  const void* function = nullptr;
 };
 
 // Returns the first fault, which ends the kernel. `id` is the launch's operation, `known` its

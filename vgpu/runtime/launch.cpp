@@ -39,7 +39,7 @@ cudaError_t set_dynamic_shared_limit(const void* kernel, int bytes) {
 }
 
 cudaError_t launch_kernel(const cudaLaunchConfig_t& config, const void* kernel,
-                          std::function<void()> body) {
+                          std::shared_ptr<const KernelCall> call) {
   cudaStream_t stream = resolve(config.stream);
   if (stream == nullptr) return fail(cudaErrorInvalidResourceHandle);
   if (const cudaError_t error = error_of_device(stream->device); error != cudaSuccess) return error;
@@ -49,8 +49,9 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t& config, const void* kernel,
   if (config.dynamicSmemBytes >
       (limit == shared_limits().end() ? kSharedByDefault : static_cast<std::size_t>(limit->second)))
     return fail(cudaErrorInvalidValue);
-  KernelLaunch launch{function_name(kernel),   config.gridDim,  config.blockDim,
-                      config.dynamicSmemBytes, std::move(body), stream->device};
+  KernelLaunch launch{
+      function_name(kernel), config.gridDim, config.blockDim, config.dynamicSmemBytes,
+      std::move(call),       stream->device, kernel};
   const std::string name = launch.name;
   count_launch(name);
   const cudaError_t error = enqueue(

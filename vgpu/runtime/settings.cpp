@@ -83,6 +83,7 @@ Settings settings_from_environment() {
   s.checks = checks_of(checks == nullptr ? "" : checks);
   const char* log = std::getenv("LOCKSTEP_VGPU_LOG");
   s.log = log != nullptr && *log != 0;
+  if (const char* executor = std::getenv("LOCKSTEP_VGPU_EXECUTOR")) s.executor = executor;
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
     s.visible = visible_devices(visible, s.devices);
     s.devices = static_cast<int>(s.visible.size());

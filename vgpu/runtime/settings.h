@@ -1,9 +1,10 @@
-// The environment's wishes, read once: LOCKSTEP_VGPU_DEVICES, _MEMORY, _SEED, _CHECK, _LOG, and
-// CUDA_VISIBLE_DEVICES.
+// The environment's wishes, read once: LOCKSTEP_VGPU_DEVICES, _MEMORY, _SEED, _CHECK, _LOG, _EXECUTOR
+// and CUDA_VISIBLE_DEVICES.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "vgpu/runtime/fault.h"
@@ -18,6 +19,7 @@ struct Settings {
 
   std::vector<int> visible;  // CUDA_VISIBLE_DEVICES; empty: all, in order
   bool log = false;          // LOCKSTEP_VGPU_LOG: faults to stderr as well
+  std::string executor;      // a library that runs the kernels instead (vgpu/executor.h)
 
   int physical_device(int index) const {
     return visible.empty() ? index : visible[static_cast<std::size_t>(index)];

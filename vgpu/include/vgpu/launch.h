@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <string>
+#include <memory>
 #include <tuple>
 #include <utility>
 
+#include "vgpu/executor.h"
 #include "vgpu/host_api.h"
 
 struct cudaLaunchAttribute {};
@@ -25,22 +25,35 @@ namespace vgpu {
 
 // `kernel` names the function for cudaFuncSetAttribute and messages.
 cudaError_t launch_kernel(const cudaLaunchConfig_t& config, const void* kernel,
-                          std::function<void()> body);
+                          std::shared_ptr<const KernelCall> call);
 cudaError_t set_dynamic_shared_limit(const void* kernel, int bytes);
 void check_accesses(bool on);
 
 template <class... P>
-struct Call {
-  void (*kernel)(P...);
-  std::tuple<P...> arguments;
+class CallOf final : public KernelCall {
+ public:
+  CallOf(void (*kernel)(P...), std::tuple<P...> arguments)
+      : kernel_(kernel), arguments_(std::move(arguments)) {}
 
-  void operator()() const {
-    std::tuple<P...> own = arguments;
-    void (*const run)(P...) = kernel;
+  void run_thread() const override {
+    std::tuple<P...> own = arguments_;
+    void (*const run)(P...) = kernel_;
     check_accesses(true);
     std::apply(run, std::move(own));
     check_accesses(false);
   }
+
+  std::vector<std::span<const std::byte>> arguments() const override {
+    return std::apply(
+        [](const P&... each) {
+          return std::vector<std::span<const std::byte>>{std::as_bytes(std::span(&each, 1))...};
+        },
+        arguments_);
+  }
+
+ private:
+  void (*kernel_)(P...);
+  std::tuple<P...> arguments_;
 };
 
 }  // namespace vgpu
@@ -48,8 +61,9 @@ struct Call {
 template <class... P, class... A>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...),
                                A&&... arguments) {
-  return vgpu::launch_kernel(*config, reinterpret_cast<const void*>(kernel),
-                             vgpu::Call<P...>{kernel, {static_cast<P>(arguments)...}});
+  return vgpu::launch_kernel(
+      *config, reinterpret_cast<const void*>(kernel),
+      std::make_shared<vgpu::CallOf<P...>>(kernel, std::tuple<P...>(static_cast<P>(arguments)...)));
 }
 
 template <class Kernel>
