@@ -8,9 +8,11 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ptx/ptx_modules.h"
+#include "ptx/ptx_stats.h"
 #include "ptxrun.h"
 #include "vgpu/include/vgpu/executor.h"
 
@@ -94,7 +96,15 @@ class PtxExecutor {
         {launch.block.x, launch.block.y, launch.block.z}, launch.dynamic_shared, arguments);
     if (!result.ok || !result.races.empty()) throw std::runtime_error(result.summary());
     memory.copy_back();
+    ++stats_.launches;
+    stats_.global_requests += result.stats.globalRequests;
+    stats_.global_sectors += result.stats.globalSectors;
+    stats_.shared_requests += result.stats.sharedRequests;
+    stats_.shared_wavefronts += result.stats.sharedWavefronts;
+    stats_.symbols.insert(entry.symbol);
   }
+
+  PtxStats take_stats() { return std::exchange(stats_, {}); }
 
  private:
   static std::string folder() {
@@ -110,6 +120,7 @@ class PtxExecutor {
     options.strictShfl = true;
     options.strictExitBarrier = true;
     options.strictAlign = true;
+    options.stats = std::getenv("LOCKSTEP_PTX_STATS") != nullptr;
     options.quiet = true;
     return options;
   }
@@ -117,13 +128,22 @@ class PtxExecutor {
   PtxModules modules_;
   ptxrun::Sim sim_;
   std::set<std::string> loaded_;
+  PtxStats stats_;
 };
+
+PtxExecutor* the_executor = nullptr;
 
 }  // namespace
 }  // namespace lockstep::testing
 
 extern "C" vgpu::KernelExecutor* make_kernel_executor(std::uint64_t seed) {
   auto* const executor = new lockstep::testing::PtxExecutor(seed);
+  lockstep::testing::the_executor = executor;
   return new vgpu::KernelExecutor(
       [executor](const vgpu::ExecutorLaunch& launch) { executor->run(launch); });
+}
+
+extern "C" void take_ptx_stats(lockstep::testing::PtxStats* stats) {
+  const auto executor = lockstep::testing::the_executor;  // made with the first launch
+  *stats = executor ? executor->take_stats() : lockstep::testing::PtxStats();
 }
