@@ -42,7 +42,8 @@ struct Transposition {
 
 template <class Unit>
 __global__ void transpose_kernel(Transposition t, Unit* dst, const Unit* src) {
-  __shared__ Unit tile[kTile][kTile + 1];  // the odd width keeps columns out of one bank
+  // An odd number of 4-byte words to a row keeps columns out of one bank.
+  __shared__ Unit tile[kTile][kTile + (sizeof(Unit) < 4 ? 4 / sizeof(Unit) : 1)];
   const unsigned x = threadIdx.x % kTile, y = threadIdx.x / kTile;
   std::uint64_t rest = blockIdx.x;
   const std::uint64_t first_row = rest % t.row_tiles * kTile;

@@ -68,6 +68,48 @@ __global__ void pointwise_packed_kernel(Op op, R* out, PackedPointers<T> from,
   }
 }
 
+// Rows of whole vectors (PointwiseJob::vector_rows): 16 bytes of the output per thread.
+template <class C, class T, Arity arity, class Op>
+__global__ void pointwise_rows_kernel(Op op, PointwiseJob job, PointwiseNumbers<C> numbers) {
+  constexpr unsigned kN = kVectorElements<T>, kInputs = static_cast<unsigned>(arity);
+  const std::uint32_t vectors = static_cast<std::uint32_t>(job.n) / kN;
+  const std::uint32_t v = blockIdx.x * blockDim.x + threadIdx.x;
+  if (v >= vectors) return;
+  const std::uint32_t per_row = static_cast<std::uint32_t>(job.size[0]) / kN;
+  std::uint32_t rest = v / per_row;
+  const std::int64_t first = static_cast<std::int64_t>(v - rest * per_row) * kN;
+  std::int64_t at[kInputs + 1];
+#pragma unroll
+  for (unsigned k = 0; k <= kInputs; ++k) at[k] = first * job.stride[0][k];
+  for (int axis = 1; axis < job.rank; ++axis) {
+    const std::uint32_t size = static_cast<std::uint32_t>(job.size[axis]);
+    const std::uint32_t next = rest / size;
+    const std::int64_t here = rest - next * size;
+#pragma unroll
+    for (unsigned k = 0; k <= kInputs; ++k) at[k] += here * job.stride[axis][k];
+    rest = next;
+  }
+  C x[kN][kInputs];
+#pragma unroll
+  for (unsigned k = 0; k < kInputs; ++k) {
+    const T* const in = static_cast<const T*>(job.in[k]);
+    if (in != nullptr && job.stride[0][k + 1] == 1) {
+      const AlignedVector<T, kN> part = load_vector<kN>(in + at[k + 1]);
+#pragma unroll
+      for (unsigned i = 0; i < kN; ++i) x[i][k] = convert_element<C>(part.value[i]);
+    } else {
+      const C one = in == nullptr ? numbers.value[k] : convert_element<C>(in[at[k + 1]]);
+#pragma unroll
+      for (unsigned i = 0; i < kN; ++i) x[i][k] = one;
+    }
+  }
+  AlignedVector<T, kN> result;
+#pragma unroll
+  for (unsigned i = 0; i < kN; ++i)
+    result.value[i] = convert_element<T>(apply_op<C, arity>(op, x[i]));
+  store_vector(static_cast<T*>(job.out) + at[0], result);
+}
+
 // Any layouts and dtypes: an element per thread, in the order of the output.
 template <class C, class Index, Arity arity, class Op>
 __global__ void pointwise_strided_kernel(Op op, PointwiseJob job, PointwiseNumbers<C> numbers) {
@@ -106,6 +148,14 @@ void launch_packed(const PointwiseJob& job, const Op& op, const PointwiseNumbers
                          from, numbers, static_cast<std::uint64_t>(job.n));
 }
 
+template <class C, class T, Arity arity, class Op>
+void launch_rows(const PointwiseJob& job, const Op& op, const PointwiseNumbers<C>& numbers) {
+  const std::int64_t per_block = std::int64_t{lockstep::cuda::kBlockThreads} * kVectorElements<T>;
+  lockstep::cuda::launch(job.name, job.stream, lockstep::cuda::grid_for(job.n, per_block),
+                         lockstep::cuda::kBlockThreads, 0, pointwise_rows_kernel<C, T, arity, Op>,
+                         op, job, numbers);
+}
+
 template <class C, Arity arity, class Op>
 void launch_pointwise(const PointwiseJob& job, const Op& op) {
   PointwiseNumbers<C> numbers;
@@ -133,6 +183,13 @@ void launch_pointwise(const PointwiseJob& job, const Op& op) {
       if (in == kI64) return launch_packed<C, std::int64_t, arity>(job, op, numbers);
     }
   }
+  // Of one input only copies have such rows, and those have kernels of their own.
+  if constexpr (arity != Arity::kUnary && std::is_same_v<C, float> && !std::is_same_v<Result, bool>)
+    if (job.vector_rows) {
+      if (job.dtype[0] == kF32) return launch_rows<C, float, arity>(job, op, numbers);
+      if (job.dtype[0] == kF16) return launch_rows<C, F16Bits, arity>(job, op, numbers);
+      if (job.dtype[0] == kBF16) return launch_rows<C, BF16Bits, arity>(job, op, numbers);
+    }
   constexpr std::int64_t kMostBlocks = 1 << 16;
   const unsigned grid = lockstep::cuda::grid_for(job.n, lockstep::cuda::kBlockThreads, kMostBlocks);
   // Below 2^31 the step past the end still fits 32 bits.

@@ -32,6 +32,9 @@ struct PointwiseJob {
   // All tensors lie in one order without gaps, share one dtype (the output may be bool), and are
   // aligned to 16 bytes.
   bool packed = false;
+  // All share one dtype, and along axis 0 each lies side by side in whole vectors of 16 bytes or
+  // has one element for all: a bias, a scale per channel, rows of a wider matrix.
+  bool vector_rows = false;
 };
 
 // Checks devices; copies inputs that overlap the output in another layout. `copies` keep them

@@ -16,6 +16,23 @@ bool same_elements(const Tensor& a, const Tensor& b) {
 
 bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
 
+bool has_vector_rows(const PointwiseJob& job) {
+  const auto per_vector = static_cast<std::int64_t>(16 / dtype_size(job.dtype[0]));
+  if (job.n >= std::int64_t{1} << 31 || job.size[0] % per_vector != 0) return false;
+  for (int k = 0; k <= job.inputs; ++k) {
+    const void* data = k == 0 ? job.out : job.in[k - 1];
+    if (!data) continue;  // a number
+    const std::int64_t along = job.stride[0][k];
+    if (job.dtype[k] != job.dtype[0] || (k == 0 ? along != 1 : along != 0 && along != 1))
+      return false;
+    if (along == 0) continue;
+    if (!is_aligned(data)) return false;
+    for (int axis = 1; axis < job.rank; ++axis)
+      if (job.stride[axis][k] % per_vector != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 PointwiseJob plan_pointwise(const char* name, const Tensor& out, DType compute,
@@ -69,6 +86,7 @@ PointwiseJob plan_pointwise(const char* name, const Tensor& out, DType compute,
     job.size[axis] = plan.size[axis];
     for (int k = 0; k <= job.inputs; ++k) job.stride[axis][k] = plan.stride[axis][k];
   }
+  job.vector_rows = has_vector_rows(job);
   return job;
 }
 

@@ -1,194 +1,224 @@
-// A warp per row where 32 lanes hold it in registers, else a block per row. Each row is read once
-// by the warp and, by the block, once per pass (the later ones from cache).
+// Short rows lie in the registers of up to 32 lanes, several rows to a warp where they are very
+// short; long ones in a block's shared memory; the longest are read again, from cache.
 #include "lockstep/kernels/softmax_cuda.h"
 
 #include "lockstep/core/device_guard.h"
-#include "lockstep/kernels/block_reduce.cuh"
-#include "lockstep/kernels/device_element.cuh"
+#include "lockstep/kernels/row_parts.cuh"
 
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kWarpsPerBlock = 4;
-constexpr std::int64_t kLongestOfWarp = 1024;
-
-// Lane l holds the elements l, l + 32, …: `kPerLane` of them.
-template <class T, int kPerLane, bool kLog>
-__global__ void softmax_warp_kernel(const T* x, T* y, std::uint64_t rows, unsigned length) {
+template <class T, int kN, int kVectors, bool kLog>
+__global__ void __launch_bounds__(RowShare::kThreads)
+    softmax_warp_kernel(const T* x, T* y, std::uint64_t rows, unsigned length, unsigned lanes) {
   using C = Compute<T>;
   constexpr C kLowest = -std::numeric_limits<C>::infinity();
-  const unsigned lane = threadIdx.x % 32;
-  const std::uint64_t row = std::uint64_t{blockIdx.x} * kWarpsPerBlock + threadIdx.x / 32;
-  if (row >= rows) return;  // the whole warp
-  x += row * length;
-  y += row * length;
-  C value[kPerLane];
+  const unsigned lane = threadIdx.x % lanes;
+  const std::uint64_t row =
+      std::uint64_t{blockIdx.x} * (RowShare::kThreads / lanes) + threadIdx.x / lanes;
+  // Groups without a row come along: a warp's lanes exchange values together.
+  const unsigned here = row < rows ? length : 0;
+  RowPart<T, kN, kVectors> part;
+  part.load(x + row * length, here, lane, lanes, kLowest);
   C max = kLowest;
 #pragma unroll
-  for (int k = 0; k < kPerLane; ++k) {
-    const unsigned i = lane + 32u * static_cast<unsigned>(k);
-    value[k] = i < length ? convert_element<C>(x[i]) : kLowest;
-    max = MaxOf()(max, value[k]);
-  }
-  max = warp_reduce(max, MaxOf());
+  for (const C value : part.value) max = MaxOf()(max, value);
+  max = group_reduce(max, lanes, MaxOf());
   C sum = 0;
 #pragma unroll
-  for (int k = 0; k < kPerLane; ++k) {
-    const unsigned i = lane + 32u * static_cast<unsigned>(k);
-    const C shifted = value[k] - max;
-    const C e = i < length ? exp_of(shifted) : C(0);
+  for (C& value : part.value) {
+    const C shifted = value - max;
+    const C e = exp_of(shifted);
     sum += e;
-    value[k] = kLog ? shifted : e;
+    value = kLog ? shifted : e;
   }
-  sum = warp_reduce(sum, SumOf());
+  sum = group_reduce(sum, lanes, SumOf());
   const C term = kLog ? log_of(sum) : C(1) / sum;
 #pragma unroll
-  for (int k = 0; k < kPerLane; ++k) {
-    const unsigned i = lane + 32u * static_cast<unsigned>(k);
-    if (i < length) y[i] = convert_element<T>(kLog ? value[k] - term : value[k] * term);
-  }
+  for (C& value : part.value) value = kLog ? value - term : value * term;
+  part.store(y + row * length, here, lane, lanes);
 }
 
-template <class T, int kPerLane, bool kLog>
-__global__ void softmax_warp_backward_kernel(const T* dy, const T* y, T* dx, std::uint64_t rows,
-                                             unsigned length) {
+template <class T, int kN, int kVectors, bool kLog>
+__global__ void __launch_bounds__(RowShare::kThreads)
+    softmax_warp_backward_kernel(const T* dy, const T* y, T* dx, std::uint64_t rows,
+                                 unsigned length, unsigned lanes) {
   using C = Compute<T>;
-  const unsigned lane = threadIdx.x % 32;
-  const std::uint64_t row = std::uint64_t{blockIdx.x} * kWarpsPerBlock + threadIdx.x / 32;
-  if (row >= rows) return;  // the whole warp
-  dy += row * length;
-  y += row * length;
-  dx += row * length;
-  C gradient[kPerLane], result[kPerLane];
+  const unsigned lane = threadIdx.x % lanes;
+  const std::uint64_t row =
+      std::uint64_t{blockIdx.x} * (RowShare::kThreads / lanes) + threadIdx.x / lanes;
+  const unsigned here = row < rows ? length : 0;
+  RowPart<T, kN, kVectors> gradient, result;
+  gradient.load(dy + row * length, here, lane, lanes, C(0));
+  result.load(y + row * length, here, lane, lanes, C(0));
   C sum = 0;
 #pragma unroll
-  for (int k = 0; k < kPerLane; ++k) {
-    const unsigned i = lane + 32u * static_cast<unsigned>(k);
-    gradient[k] = i < length ? convert_element<C>(dy[i]) : C(0);
-    result[k] = i < length ? convert_element<C>(y[i]) : C(0);
-    sum += kLog ? gradient[k] : gradient[k] * result[k];
-  }
-  sum = warp_reduce(sum, SumOf());
+  for (int i = 0; i < gradient.kCount; ++i)
+    sum += kLog ? gradient.value[i] : gradient.value[i] * result.value[i];
+  sum = group_reduce(sum, lanes, SumOf());
 #pragma unroll
-  for (int k = 0; k < kPerLane; ++k) {
-    const unsigned i = lane + 32u * static_cast<unsigned>(k);
-    const C d = kLog ? gradient[k] - exp_of(result[k]) * sum : result[k] * (gradient[k] - sum);
-    if (i < length) dx[i] = convert_element<T>(d);
-  }
+  for (int i = 0; i < gradient.kCount; ++i)
+    gradient.value[i] = kLog ? gradient.value[i] - exp_of(result.value[i]) * sum
+                             : result.value[i] * (gradient.value[i] - sum);
+  gradient.store(dx + row * length, here, lane, lanes);
 }
 
-// One block per row of any length. `scratch` is the block's.
-template <class T, bool kLog>
-__global__ void softmax_block_kernel(const T* x, T* y, std::uint64_t length) {
+// The block's copy of a row in shared memory, or the row itself where that has no room. Each thread
+// reads back only what it has written.
+template <int kN, class T>
+__device__ __forceinline__ const T* keep_row(const T* row, T* kept, std::uint64_t length) {
+  if (kept == nullptr) return row;
+  for (std::uint64_t at = std::uint64_t{threadIdx.x} * kN; at < length; at += blockDim.x * kN)
+    store_vector(kept + at, load_vector<kN>(row + at));
+  return kept;
+}
+
+template <class T, int kN, bool kLog>
+__global__ void __launch_bounds__(lockstep::cuda::kBlockThreads)
+    softmax_block_kernel(const T* x, T* y, std::uint64_t length, bool keeps) {
   using C = Compute<T>;
   constexpr C kLowest = -std::numeric_limits<C>::infinity();
   __shared__ C scratch[32];
-  x += blockIdx.x * length;
   y += blockIdx.x * length;
+  const T* const row =
+      keep_row<kN>(x + blockIdx.x * length,
+                   keeps ? lockstep::cuda::dynamic_shared_memory<T>() : nullptr, length);
   C max = kLowest;
-  for (std::uint64_t i = threadIdx.x; i < length; i += blockDim.x)
-    max = MaxOf()(max, convert_element<C>(x[i]));
+  for_row<kN>(row, length, [&](C value, std::uint64_t) { max = MaxOf()(max, value); });
   max = block_reduce(max, kLowest, scratch, MaxOf());
   C sum = 0;
-  for (std::uint64_t i = threadIdx.x; i < length; i += blockDim.x)
-    sum += exp_of(convert_element<C>(x[i]) - max);
+  for_row<kN>(row, length, [&](C value, std::uint64_t) { sum += exp_of(value - max); });
   sum = block_reduce(sum, C(0), scratch, SumOf());
   const C term = kLog ? log_of(sum) : C(1) / sum;
-  for (std::uint64_t i = threadIdx.x; i < length; i += blockDim.x) {
-    const C shifted = convert_element<C>(x[i]) - max;
-    y[i] = convert_element<T>(kLog ? shifted - term : exp_of(shifted) * term);
+  for (std::uint64_t at = std::uint64_t{threadIdx.x} * kN; at < length; at += blockDim.x * kN) {
+    AlignedVector<T, kN> part = load_vector<kN>(row + at);
+#pragma unroll
+    for (T& value : part.value) {
+      const C shifted = convert_element<C>(value) - max;
+      value = convert_element<T>(kLog ? shifted - term : exp_of(shifted) * term);
+    }
+    store_vector(y + at, part);
   }
 }
 
-template <class T, bool kLog>
-__global__ void softmax_block_backward_kernel(const T* dy, const T* y, T* dx,
-                                              std::uint64_t length) {
+template <class T, int kN, bool kLog>
+__global__ void __launch_bounds__(lockstep::cuda::kBlockThreads)
+    softmax_block_backward_kernel(const T* dy, const T* y, T* dx, std::uint64_t length,
+                                  bool keeps) {
   using C = Compute<T>;
   __shared__ C scratch[32];
-  dy += blockIdx.x * length;
-  y += blockIdx.x * length;
+  T* const kept = keeps ? lockstep::cuda::dynamic_shared_memory<T>() : nullptr;
+  const T* const gradients = keep_row<kN>(dy + blockIdx.x * length, kept, length);
+  const T* const results =
+      keep_row<kN>(y + blockIdx.x * length, keeps ? kept + length : nullptr, length);
   dx += blockIdx.x * length;
   C sum = 0;
-  for (std::uint64_t i = threadIdx.x; i < length; i += blockDim.x) {
-    const C gradient = convert_element<C>(dy[i]);
-    sum += kLog ? gradient : gradient * convert_element<C>(y[i]);
+  for (std::uint64_t at = std::uint64_t{threadIdx.x} * kN; at < length; at += blockDim.x * kN) {
+    const AlignedVector<T, kN> gradient = load_vector<kN>(gradients + at);
+    const AlignedVector<T, kN> result = load_vector<kN>(results + at);
+#pragma unroll
+    for (int i = 0; i < kN; ++i) {
+      const C g = convert_element<C>(gradient.value[i]);
+      sum += kLog ? g : g * convert_element<C>(result.value[i]);
+    }
   }
   sum = block_reduce(sum, C(0), scratch, SumOf());
-  for (std::uint64_t i = threadIdx.x; i < length; i += blockDim.x) {
-    const C gradient = convert_element<C>(dy[i]), result = convert_element<C>(y[i]);
-    dx[i] = convert_element<T>(kLog ? gradient - exp_of(result) * sum : result * (gradient - sum));
+  for (std::uint64_t at = std::uint64_t{threadIdx.x} * kN; at < length; at += blockDim.x * kN) {
+    AlignedVector<T, kN> gradient = load_vector<kN>(gradients + at);
+    const AlignedVector<T, kN> result = load_vector<kN>(results + at);
+#pragma unroll
+    for (int i = 0; i < kN; ++i) {
+      const C g = convert_element<C>(gradient.value[i]), r = convert_element<C>(result.value[i]);
+      gradient.value[i] = convert_element<T>(kLog ? g - exp_of(r) * sum : r * (g - sum));
+    }
+    store_vector(dx + at, gradient);
   }
 }
 
-struct RowGrid {
+struct Rows {
   std::int64_t rows, length;
   cudaStream_t stream;
 
-  dim3 warp_grid() const { return lockstep::cuda::grid_for(rows, kWarpsPerBlock); }
-  dim3 warp_block() const { return 32 * kWarpsPerBlock; }
+  explicit Rows(const Tensor& x)
+      : rows(x.size(0)), length(x.size(1)), stream(current_native_stream(x.device())) {}
+
+  // Bytes of shared memory for `count` rows of T, 0 where there is no room.
+  template <class T>
+  std::size_t room(std::int64_t count) const {
+    constexpr std::int64_t kMost = 47 << 10;  // without asking CUDA, beside the static part
+    const std::int64_t bytes = count * length * static_cast<std::int64_t>(sizeof(T));
+    return bytes <= kMost ? static_cast<std::size_t>(bytes) : 0;
+  }
 };
 
-RowGrid grid_of(const Tensor& x) {
-  return {x.size(0), x.size(1), current_native_stream(x.device())};
-}
-
-// Calls f.template operator()<kPerLane>() with the least that holds the row.
-template <class F>
-void visit_per_lane(std::int64_t length, F&& f) {
-  if (length <= 32) return f.template operator()<1>();
-  if (length <= 64) return f.template operator()<2>();
-  if (length <= 128) return f.template operator()<4>();
-  if (length <= 256) return f.template operator()<8>();
-  if (length <= 512) return f.template operator()<16>();
-  f.template operator()<32>();
-}
-
-template <class T, bool kLog>
+template <class T, int kN, bool kLog>
 void forward(const Tensor& x, const Tensor& y) {
-  const RowGrid g = grid_of(x);
-  if (g.length <= kLongestOfWarp) {
-    visit_per_lane(g.length, [&]<int kPerLane>() {
-      lockstep::cuda::launch("softmax", g.stream, g.warp_grid(), g.warp_block(), 0,
-                             softmax_warp_kernel<T, kPerLane, kLog>, elements<T>(x), elements<T>(y),
-                             static_cast<std::uint64_t>(g.rows), static_cast<unsigned>(g.length));
+  const Rows rows(x);
+  const RowShare share(rows.length, kN, sizeof(Compute<T>));
+  if (share.fits)
+    return visit_row_share<kN>(share, [&]<int kVectors>() {
+      lockstep::cuda::launch("softmax", rows.stream, share.grid(rows.rows), RowShare::kThreads, 0,
+                             softmax_warp_kernel<T, kN, kVectors, kLog>, elements<T>(x),
+                             elements<T>(y), static_cast<std::uint64_t>(rows.rows),
+                             static_cast<unsigned>(rows.length), share.lanes);
     });
-    return;
-  }
-  lockstep::cuda::launch("softmax", g.stream, static_cast<unsigned>(g.rows),
-                         lockstep::cuda::kBlockThreads, 0, softmax_block_kernel<T, kLog>,
-                         elements<T>(x), elements<T>(y), static_cast<std::uint64_t>(g.length));
+  const std::size_t room = rows.room<T>(1);
+  lockstep::cuda::launch("softmax", rows.stream, static_cast<unsigned>(rows.rows),
+                         lockstep::cuda::kBlockThreads, room, softmax_block_kernel<T, kN, kLog>,
+                         elements<T>(x), elements<T>(y), static_cast<std::uint64_t>(rows.length),
+                         room > 0);
 }
 
-template <class T, bool kLog>
+template <class T, int kN, bool kLog>
 void backward(const Tensor& dy, const Tensor& y, const Tensor& dx) {
-  const RowGrid g = grid_of(y);
-  if (g.length <= kLongestOfWarp) {
-    visit_per_lane(g.length, [&]<int kPerLane>() {
-      lockstep::cuda::launch("softmax_backward", g.stream, g.warp_grid(), g.warp_block(), 0,
-                             softmax_warp_backward_kernel<T, kPerLane, kLog>, elements<T>(dy),
-                             elements<T>(y), elements<T>(dx), static_cast<std::uint64_t>(g.rows),
-                             static_cast<unsigned>(g.length));
+  const Rows rows(y);
+  const RowShare share(rows.length, kN, sizeof(Compute<T>));
+  if (share.fits)
+    return visit_row_share<kN>(share, [&]<int kVectors>() {
+      lockstep::cuda::launch("softmax_backward", rows.stream, share.grid(rows.rows),
+                             RowShare::kThreads, 0,
+                             softmax_warp_backward_kernel<T, kN, kVectors, kLog>, elements<T>(dy),
+                             elements<T>(y), elements<T>(dx), static_cast<std::uint64_t>(rows.rows),
+                             static_cast<unsigned>(rows.length), share.lanes);
     });
-    return;
-  }
-  lockstep::cuda::launch("softmax_backward", g.stream, static_cast<unsigned>(g.rows),
-                         lockstep::cuda::kBlockThreads, 0, softmax_block_backward_kernel<T, kLog>,
-                         elements<T>(dy), elements<T>(y), elements<T>(dx),
-                         static_cast<std::uint64_t>(g.length));
+  const std::size_t room = rows.room<T>(2);
+  lockstep::cuda::launch("softmax_backward", rows.stream, static_cast<unsigned>(rows.rows),
+                         lockstep::cuda::kBlockThreads, room,
+                         softmax_block_backward_kernel<T, kN, kLog>, elements<T>(dy),
+                         elements<T>(y), elements<T>(dx), static_cast<std::uint64_t>(rows.length),
+                         room > 0);
+}
+
+// Whether every row of every tensor begins at a multiple of 16 bytes.
+template <class T, class... Tensors>
+bool has_aligned_rows(const Tensor& x, const Tensors&... others) {
+  return x.size(1) % kVectorElements<T> == 0 && ((reinterpret_cast<std::uintptr_t>(x.data()) | ... |
+                                                  reinterpret_cast<std::uintptr_t>(others.data())) %
+                                                     16 ==
+                                                 0);
 }
 
 }  // namespace
 
 void softmax_rows(const Tensor& x, const Tensor& y, bool log) {
   const DeviceGuard guard(x.device());
-  visit_device_floating(x.dtype(), "softmax",
-                        [&]<class T>() { log ? forward<T, true>(x, y) : forward<T, false>(x, y); });
+  visit_device_floating(x.dtype(), "softmax", [&]<class T>() {
+    constexpr int kN = kVectorElements<T>;
+    if (has_aligned_rows<T>(x, y))
+      log ? forward<T, kN, true>(x, y) : forward<T, kN, false>(x, y);
+    else
+      log ? forward<T, 1, true>(x, y) : forward<T, 1, false>(x, y);
+  });
 }
 
 void softmax_rows_backward(const Tensor& dy, const Tensor& y, const Tensor& dx, bool log) {
   const DeviceGuard guard(y.device());
   visit_device_floating(y.dtype(), "softmax backward", [&]<class T>() {
-    log ? backward<T, true>(dy, y, dx) : backward<T, false>(dy, y, dx);
+    constexpr int kN = kVectorElements<T>;
+    if (has_aligned_rows<T>(y, dy, dx))
+      log ? backward<T, kN, true>(dy, y, dx) : backward<T, kN, false>(dy, y, dx);
+    else
+      log ? backward<T, 1, true>(dy, y, dx) : backward<T, 1, false>(dy, y, dx);
   });
 }
 

@@ -147,6 +147,31 @@ TEST_P(PointwiseOnDevice, EveryPairOfDtypesAndLayouts) {
   }
 }
 
+// Rows of whole vectors: a bias, a scale per row, rows of a wider matrix, and each of these off the
+// 16 bytes.
+TEST_P(PointwiseOnDevice, RowsSideBySide) {
+  for (DType dtype : {kF32, kF16, kBF16}) {
+    SCOPED_TRACE(dtype_name(dtype));
+    const Tensor wide = random({5, 48}, -2, 2, dtype), row = random({25}, -2, 2, dtype);
+    const Tensor per_row = random({5, 1}, -2, 2, dtype);
+    const Tensor far_wide = to_device(wide), far_row = to_device(row);
+    const Tensor far_per_row = to_device(per_row);
+    for (const std::int64_t start : {0, 1}) {
+      const Tensor x = wide.slice(1, start, start + 24), bias = row.slice(0, start, start + 24);
+      const Tensor far = far_wide.slice(1, start, start + 24);
+      const Tensor far_bias = far_row.slice(0, start, start + 24);
+      EXPECT_SAME_BITS(to_host(add(far, far_bias)), add(x, bias));
+      EXPECT_SAME_BITS(to_host(mul(far, far_per_row)), mul(x, per_row));
+      EXPECT_SAME_BITS(to_host(sub(far_bias, far)), sub(bias, x));
+      EXPECT_SAME_BITS(to_host(mul(far, 3)), mul(x, 3));
+    }
+    const Tensor out = wide.clone(), far_out = to_device(wide);
+    add_into(out.slice(1, 0, 24), wide.slice(1, 24, 48), per_row);
+    add_into(far_out.slice(1, 0, 24), far_wide.slice(1, 24, 48), far_per_row);
+    EXPECT_SAME_BITS(to_host(far_out), out);
+  }
+}
+
 TEST_P(PointwiseOnDevice, ComparisonsAndLogic) {
   const Tensor a = cast(tensor<double>({1, 2, 3, 0, std::nan(""), INFINITY}), kF32);
   const Tensor b = cast(tensor<double>({1, 3, 2, 0, 1, std::nan("")}), kF32);

@@ -47,6 +47,10 @@ class SoftmaxOnDevice : public testing::DeviceTest {
 TEST_P(SoftmaxOnDevice, RowsOfAllLengths) {
   for (std::int64_t length : {1, 3, 32, 33, 100, 256, 300, 700, 1024, 1025, 2500})
     expect_like_f64({3, length}, 1, kF32, 1e-5);
+  // Rows of whole vectors: several to a warp, one to a warp, in shared memory, too long for it.
+  for (std::int64_t length : {8, 24, 64, 128, 512, 1024, 2048, 14000})
+    for (DType dtype : {kF32, kBF16})
+      expect_like_f64({7, length}, 1, dtype, dtype == kF32 ? 1e-5 : 1.6e-2);
 }
 
 TEST_P(SoftmaxOnDevice, EveryDtype) {

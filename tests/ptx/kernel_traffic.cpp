@@ -27,11 +27,11 @@ void run(const TrafficCase& each, TakePtxStats take) {
     symbols += fmt::format("{}\"{}\"", symbols.empty() ? "" : ", ", symbol);
   fmt::print(
       "{{\"name\": \"{}\", \"minimum\": {}, \"most\": {}, \"bytes\": {}, \"accesses\": {}, "
-      "\"launches\": {}, "
-      "\"requests\": {}, \"wavefronts\": {}, \"free_wavefronts\": {}, \"kernels\": [{}]}}\n",
+      "\"width\": {}, \"launches\": {}, \"requests\": {}, \"wavefronts\": {}, \"free_wavefronts\": "
+      "{}, \"kernels\": [{}]}}\n",
       each.name, each.minimum_bytes, each.most, 32 * stats.global_sectors, stats.global_requests,
-      stats.launches, stats.shared_requests, stats.shared_wavefronts, each.free_wavefronts,
-      symbols);
+      each.bytes_per_access, stats.launches, stats.shared_requests, stats.shared_wavefronts,
+      each.free_wavefronts, symbols);
 }
 
 int run_all(const char* executor, const char* folder) {

@@ -42,10 +42,14 @@ std::vector<TrafficCase> pointwise_cases() {
                        return [=] { x.transpose(0, 1).contiguous(); };
                      }});
   }
-  cases.push_back({"cast f32 to bf16", 6.0 * kManyElements, [] {
-                     const Tensor x = large_tensor(kF32, {kManyElements});
-                     return [=] { kernels::cast(x, kBF16); };
-                   }});
+  cases.push_back({.name = "cast f32 to bf16",
+                   .minimum_bytes = 6.0 * kManyElements,
+                   .prepare =
+                       [] {
+                         const Tensor x = large_tensor(kF32, {kManyElements});
+                         return [=] { kernels::cast(x, kBF16); };
+                       },
+                   .bytes_per_access = 12});
   return cases;
 }
 

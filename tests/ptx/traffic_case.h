@@ -15,6 +15,7 @@ struct TrafficCase {
   // Shared-memory wavefronts per request without a bank conflict: 1 for accesses of 4 bytes, 4 for
   // those of 16.
   double free_wavefronts = 1;
+  double bytes_per_access = 16;  // of a thread: 12 where the wider side's 16 are the narrower's 8
   // Bytes over the minimum that the op may move: 1.05 for a stream, 1.15 with a second small pass.
   double most = 1.05;
 };
