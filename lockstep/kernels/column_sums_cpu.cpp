@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "lockstep/core/config.h"
 #include "lockstep/core/dispatch.h"
 #include "lockstep/core/threads.h"
 #include "lockstep/kernels/column_sums.h"
+#include "lockstep/kernels/column_sums_cuda.h"
+#include "lockstep/kernels/device_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -36,6 +39,12 @@ void sum_columns(const T* x, std::int64_t rows, std::int64_t c, std::int64_t fir
 void column_sums(const Tensor& x, std::int64_t rows, const Tensor& sum) {
   const std::int64_t c = sum.numel();
   sum.bump_version();
+  if constexpr (kHasCuda)
+    if (common_device("column_sums", {&x, &sum}).is_cuda()) {
+      if (c > 0 && rows > 0) return cuda::column_sums(x, rows, sum);
+      zero_(sum);
+      return;
+    }
   visit_floating(sum.dtype(), "column_sums", [&]<class T>() {
     const std::int64_t blocks = (c + kColumns - 1) / kColumns;
     parallel_for(blocks, 1, [&](std::int64_t begin, std::int64_t end) {

@@ -3,8 +3,11 @@
 #include <algorithm>
 
 #include "lockstep/core/check.h"
+#include "lockstep/core/config.h"
 #include "lockstep/core/threads.h"
 #include "lockstep/kernels/cast.h"
+#include "lockstep/kernels/device_check.h"
+#include "lockstep/kernels/gemm_cuda.h"
 #include "lockstep/kernels/gemm_simd.h"
 
 namespace lockstep::kernels {
@@ -82,6 +85,9 @@ void gemm(const Tensor& a, const Tensor& b, const Tensor& c, bool accumulate) {
     if (!accumulate) zero_(c);
     return;
   }
+  if constexpr (kHasCuda)
+    if (common_device("gemm", {&a, &b, &c}).is_cuda())
+      return cuda::gemm({.a = a, .b = b, .c = c, .accumulate = accumulate});
   switch (c.dtype()) {
     case DType::kF64:
       return gemm_blocked<double>(a, b, c, accumulate);

@@ -1,8 +1,11 @@
 #include <algorithm>
 
 #include "lockstep/core/check.h"
+#include "lockstep/core/config.h"
 #include "lockstep/kernels/cast.h"
+#include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/gemm.h"
+#include "lockstep/kernels/gemm_cuda.h"
 #include "lockstep/kernels/matmul.h"
 
 namespace lockstep::kernels {
@@ -34,16 +37,33 @@ Tensor matrix_at(const Tensor& t, const Shape& batch, std::int64_t i) {
                       {t.strides()[lead], t.strides()[lead + 1]}, offset);
 }
 
+// The matrices along the last axis of the batch that begin with place i, as (batch, rows, columns).
+Tensor matrices_at(const Tensor& t, const Shape& batch, std::int64_t i) {
+  const Tensor first = matrix_at(t, batch, i);
+  const int axis = t.dim() - 3;
+  const std::int64_t stride = axis < 0 || t.shape()[axis] == 1 ? 0 : t.strides()[axis];
+  return t.as_strided({batch.back(), first.shape()[0], first.shape()[1]},
+                      {stride, first.strides()[0], first.strides()[1]}, first.offset());
+}
+
 // out = a b over all of `batch`; where out's leading axes are shorter, products are added up.
 void multiply(const Tensor& a, const Tensor& b, const Tensor& out, const Shape& batch) {
   const std::int64_t count = batch.numel();
   const bool sums = batch_axes(out.shape()).numel() != count;
   if (sums && (out.dtype() == kF16 || out.dtype() == kBF16)) {  // rounded once, not per product
-    const Tensor wide = empty(out.shape());
+    const Tensor wide = empty(out.shape(), {kF32, out.device()});
     multiply(cast(a, kF32), cast(b, kF32), wide, batch);
     return copy_elements(out, cast(wide, out.dtype()));
   }
   if (sums || count == 0) zero_(out);
+  if constexpr (kHasCuda)
+    if (out.device().is_cuda() && !sums && batch.rank() > 0 && out.numel() > 0 && a.numel() > 0) {
+      for (std::int64_t i = 0; i < count; i += batch.back())
+        cuda::gemm({.a = matrices_at(a, batch, i),
+                    .b = matrices_at(b, batch, i),
+                    .c = matrices_at(out, batch, i)});
+      return;
+    }
   for (std::int64_t i = 0; i < count; ++i)
     gemm(matrix_at(a, batch, i), matrix_at(b, batch, i), matrix_at(out, batch, i), sums);
 }
@@ -60,6 +80,7 @@ struct Operands {
                    a.shape(), b.shape());
     LOCKSTEP_CHECK(a.dtype() == b.dtype() && is_floating(a.dtype()),
                    "matmul: expected one floating dtype but got {} and {}", a.dtype(), b.dtype());
+    common_device("matmul", {&a, &b});
     const bool row = a.dim() == 1, column = b.dim() == 1;
     if (row) a = a.unsqueeze(0);
     if (column) b = b.unsqueeze(1);
@@ -83,13 +104,13 @@ struct Operands {
   Tensor y_like(const Tensor& y) const { return y.reshape(joined(batch, m(), n())); }
 };
 
-Tensor sums_like(const Tensor& t) { return empty(t.shape(), {.dtype = t.dtype()}); }
+Tensor sums_like(const Tensor& t) { return empty(t.shape(), {t.dtype(), t.device()}); }
 
 }  // namespace
 
 Tensor matmul_forward(const Tensor& a, const Tensor& b) {
   const Operands o(a, b);
-  const Tensor y = empty(joined(o.batch, o.m(), o.n()), {.dtype = a.dtype()});
+  const Tensor y = empty(joined(o.batch, o.m(), o.n()), {a.dtype(), a.device()});
   multiply(o.a, o.b, y, o.batch);
   return y.view(o.y_shape);
 }
