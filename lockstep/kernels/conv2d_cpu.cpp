@@ -1,9 +1,12 @@
 #include "lockstep/core/check.h"
+#include "lockstep/core/config.h"
 #include "lockstep/kernels/activation.h"
 #include "lockstep/kernels/cast.h"
 #include "lockstep/kernels/column_sums.h"
 #include "lockstep/kernels/conv2d.h"
+#include "lockstep/kernels/conv2d_cuda.h"
 #include "lockstep/kernels/conv2d_plan.h"
+#include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/image_layout.h"
 
 namespace lockstep::kernels {
@@ -31,8 +34,8 @@ void check_dtypes(const Tensor& a, const Tensor& b) {
                  b.dtype());
 }
 
-Tensor images(const Shape& shape, DType dtype) {
-  return empty(shape, {.dtype = dtype, .format = MemoryFormat::kChannelsLast});
+Tensor images(const Shape& shape, DType dtype, Device device) {
+  return empty(shape, {dtype, device, MemoryFormat::kChannelsLast});
 }
 
 bool is_half(DType dtype) { return dtype == kF16 || dtype == kBF16; }
@@ -89,13 +92,20 @@ Tensor conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& b,
   const Tensor images_in = channels_last(x, "conv2d");
   const Tensor weights = w.contiguous();
   const Tensor bias = b.defined() ? b.contiguous() : b;
-  const Tensor y = images(shape, x.dtype());
+  const Device device = common_device("conv2d", {&x, &w, &b});
+  const Tensor y = images(shape, x.dtype(), device);
   if (y.numel() == 0) return y;
   const ConvPlan p = plan(x.shape(), w.shape(), shape, options);
   if (p.ic == 0) {
     fill_with_bias(y, bias);
     return relu ? kernels::relu(y) : y;
   }
+  if constexpr (kHasCuda)
+    if (device.is_cuda()) {
+      cuda::conv2d_forward(p, images_in, weights.contiguous(MemoryFormat::kChannelsLast), bias,
+                           relu, y);
+      return y;
+    }
   if (may_use_library(options) && conv2d_library_forward(p, images_in, weights, bias, relu, y))
     return y;
   if (is_half(x.dtype()))
@@ -111,7 +121,8 @@ Tensor conv2d_backward_data(const Tensor& dy, const Tensor& w, const Shape& x,
   const Shape shape = conv2d_shape(x, w.shape(), options);
   LOCKSTEP_CHECK(dy.shape() == shape, "conv2d: expected a gradient {} but got {}", shape,
                  dy.shape());
-  const Tensor dx = images(x, dy.dtype());
+  const Device device = common_device("conv2d", {&dy, &w});
+  const Tensor dx = images(x, dy.dtype(), device);
   if (dx.numel() == 0) return dx;
   if (dy.numel() == 0) {
     zero_(dx);
@@ -120,6 +131,11 @@ Tensor conv2d_backward_data(const Tensor& dy, const Tensor& w, const Shape& x,
   const Tensor gradient = channels_last(dy, "conv2d");
   const Tensor weights = w.contiguous();
   const ConvPlan p = plan(x, w.shape(), shape, options);
+  if constexpr (kHasCuda)
+    if (device.is_cuda()) {
+      cuda::conv2d_backward_data(p, gradient, weights.contiguous(MemoryFormat::kChannelsLast), dx);
+      return dx;
+    }
   if (may_use_library(options) && conv2d_library_backward_data(p, gradient, weights, dx)) return dx;
   if (is_half(dy.dtype()))
     return cast(conv2d_backward_data(widened(gradient), widened(weights), x, options), dy.dtype());
@@ -134,9 +150,10 @@ Conv2dWeightGradients conv2d_backward_weights(const Tensor& dy, const Tensor& x,
   LOCKSTEP_CHECK(dy.shape() == shape, "conv2d: expected a gradient {} but got {}", shape,
                  dy.shape());
   const DType dtype = x.dtype();
+  const Device device = common_device("conv2d", {&dy, &x});
   const DType wide = dtype == kF64 ? kF64 : kF32;
-  const Tensor dw = empty(w, {.dtype = wide});
-  const Tensor db = with_bias ? empty({w[0]}, {.dtype = wide}) : Tensor();
+  const Tensor dw = empty(w, {wide, device});
+  const Tensor db = with_bias ? empty({w[0]}, {wide, device}) : Tensor();
   const auto result = [&]() -> Conv2dWeightGradients {
     return {cast(dw, dtype), with_bias ? cast(db, dtype) : db};
   };
@@ -148,6 +165,14 @@ Conv2dWeightGradients conv2d_backward_weights(const Tensor& dy, const Tensor& x,
   }
   const Tensor images_in = channels_last(x, "conv2d");
   const ConvPlan p = plan(x.shape(), w, shape, options);
+  if constexpr (kHasCuda)
+    if (device.is_cuda()) {
+      const Tensor of_w = empty(w, {dtype, device, MemoryFormat::kChannelsLast});
+      cuda::conv2d_backward_weights(p, gradient, images_in, of_w);
+      const Tensor of_b = with_bias ? empty({w[0]}, {dtype, device}) : Tensor();
+      if (with_bias) column_sums(gradient, p.n * p.oh * p.ow, of_b);
+      return {of_w.contiguous(), of_b};
+    }
   if (may_use_library(options) && conv2d_library_backward_weights(p, gradient, images_in, dw, db))
     return result();
   const Tensor wide_gradient = cast(gradient, wide);

@@ -40,9 +40,12 @@ const PtxModules::Entry& PtxModules::find(const std::string& symbol) const {
   const std::string name = demangled(symbol);
   const auto found = entries_.find(name);
   if (found == entries_.end()) throw std::runtime_error("no PTX file has " + name);
-  if (found->second.size() > 1)
-    throw std::runtime_error(name + " is in " + found->second[0].file + " and in " +
-                             found->second[1].file + ": which is meant?");
+  // A template with linkage may be in several files, under one symbol; a kernel without has another
+  // symbol in each.
+  for (const Entry& other : found->second)
+    if (other.symbol != found->second[0].symbol)
+      throw std::runtime_error(name + " is in " + found->second[0].file + " and in " + other.file +
+                               ": which is meant?");
   return found->second[0];
 }
 
