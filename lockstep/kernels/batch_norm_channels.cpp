@@ -5,7 +5,9 @@
 #include "lockstep/core/check.h"
 #include "lockstep/core/dispatch.h"
 #include "lockstep/core/threads.h"
+#include "lockstep/kernels/batch_norm_cuda.h"
 #include "lockstep/kernels/cast.h"
+#include "lockstep/kernels/device_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -24,6 +26,20 @@ Tensor channel_values(const Tensor& t, std::int64_t c, DType dtype, double value
 DType batch_norm_wide(DType dtype) {
   LOCKSTEP_CHECK(is_floating(dtype), "batch_norm: expected a floating dtype but got {}", dtype);
   return dtype == kF64 ? kF64 : kF32;
+}
+
+Device batch_norm_device(const Tensor& x, const BatchNormState& s, const Tensor* dy) {
+  const Tensor none;
+  return common_device("batch_norm",
+                       {&x, &s.mean, &s.inverse_std, &s.gamma, &s.beta, dy ? dy : &none});
+}
+
+BatchNormState cuda::batch_norm_state(const BatchNormState& s, std::int64_t c, DType wide) {
+  const auto values = [&](const Tensor& t, const char* name) {
+    return t.defined() ? channel_values(t, c, wide, 0, name) : t;
+  };
+  return {values(s.mean, "mean"), values(s.inverse_std, "inverse_std"), values(s.gamma, "weight"),
+          values(s.beta, "bias"), s.relu};
 }
 
 BatchNormValues::BatchNormValues(const BatchNormState& s, std::int64_t c, DType dtype)

@@ -11,6 +11,9 @@ namespace lockstep::kernels {
 // What values of `dtype` are computed in; throws Error unless it is floating.
 DType batch_norm_wide(DType dtype);
 
+// The one device of x, the state and, if given, dy; throws Error where there are two.
+Device batch_norm_device(const Tensor& x, const BatchNormState& state, const Tensor* dy = nullptr);
+
 // A state checked against C channels, in the dtype of the computation, with scale = gamma
 // inverse_std.
 struct BatchNormValues {

@@ -4,9 +4,12 @@
 #include <cmath>
 
 #include "lockstep/core/check.h"
+#include "lockstep/core/config.h"
 #include "lockstep/core/dispatch.h"
 #include "lockstep/core/threads.h"
+#include "lockstep/kernels/arithmetic.h"
 #include "lockstep/kernels/batch_norm_channels.h"
+#include "lockstep/kernels/batch_norm_cuda.h"
 #include "lockstep/kernels/batch_norm_rows.h"
 #include "lockstep/kernels/batch_norm_simd.h"
 #include "lockstep/kernels/cast.h"
@@ -33,9 +36,15 @@ std::int64_t row_grain(std::int64_t c) {
 }  // namespace
 
 BatchNormMoments batch_norm_moments(const Tensor& x) {
-  require_cpu("batch_norm", {&x});
   const DType dtype = batch_norm_wide(x.dtype());
   const ChannelRows r = channel_rows(x);
+  if constexpr (kHasCuda)
+    if (x.device().is_cuda()) {
+      BatchNormMoments m{zeros({r.c}, {dtype, x.device()}), zeros({r.c}, {dtype, x.device()}),
+                         r.rows};
+      if (x.numel() > 0) cuda::batch_norm_moments(r, m.mean, m.var);
+      return m;
+    }
   const RowBlocks blocks(r.rows, r.c);
   const Tensor parts = per_block(
       blocks, r.c, dtype,
@@ -66,7 +75,12 @@ BatchNormMoments batch_norm_moments(const Tensor& x) {
 Tensor batch_norm_inverse_std(const Tensor& var, double eps) {
   const DType dtype = batch_norm_wide(var.dtype());
   const Tensor v = cast(var, dtype).contiguous();
-  Tensor out = empty(v.shape(), {.dtype = dtype});
+  Tensor out = empty(v.shape(), {dtype, v.device()});
+  if constexpr (kHasCuda)
+    if (v.device().is_cuda()) {
+      cuda::batch_norm_inverse_std(v, eps, out);
+      return out;
+    }
   visit_floating(dtype, "batch_norm", [&]<class A>() {
     for (std::int64_t j = 0; j < v.numel(); ++j)
       out.data<A>()[j] = static_cast<A>(1.0 / std::sqrt(static_cast<double>(v.data<A>()[j]) + eps));
@@ -83,6 +97,9 @@ void batch_norm_update_running(const Tensor& running_mean, const Tensor& running
                    "batch_norm: running statistics {} do not fit {} channels", running.shape(),
                    value.numel());
     running.bump_version();
+    if constexpr (kHasCuda)
+      if (common_device("batch_norm", {&running, &value}).is_cuda())
+        return cuda::batch_norm_update_running(running, value, scale, factor);
     const Tensor wide_value = cast(value, kF64);
     visit_floating(running.dtype(), "batch_norm", [&]<class T>() {
       for (std::int64_t j = 0; j < running.numel(); ++j) {
@@ -97,10 +114,16 @@ void batch_norm_update_running(const Tensor& running_mean, const Tensor& running
 }
 
 Tensor batch_norm_forward(const Tensor& x, const BatchNormState& state) {
-  require_cpu("batch_norm", {&x});
   const ChannelRows r = channel_rows(x);
-  const BatchNormValues channels(state, r.c, batch_norm_wide(x.dtype()));
+  const DType dtype = batch_norm_wide(x.dtype());
   const Tensor y = empty_channel_rows(x);
+  if constexpr (kHasCuda)
+    if (batch_norm_device(x, state).is_cuda()) {
+      const BatchNormState there = cuda::batch_norm_state(state, r.c, dtype);
+      if (y.numel() > 0) cuda::batch_norm_forward(r, there, y);
+      return y;
+    }
+  const BatchNormValues channels(state, r.c, dtype);
   parallel_for(r.rows, row_grain(r.c), [&](std::int64_t begin, std::int64_t end) {
     batch_norm_kernels().apply(x.dtype(), row_at(r.x, begin, r.c), row_at(y, begin, r.c),
                                end - begin, r.c, channels.view());
@@ -110,10 +133,16 @@ Tensor batch_norm_forward(const Tensor& x, const BatchNormState& state) {
 
 BatchNormSums batch_norm_backward_sums(const Tensor& dy, const Tensor& x,
                                        const BatchNormState& state) {
-  require_cpu("batch_norm", {&dy, &x});
   check_gradient(dy, x);
   const DType dtype = batch_norm_wide(x.dtype());
   const ChannelRows in = channel_rows(x), gradient = channel_rows(dy);
+  if constexpr (kHasCuda)
+    if (batch_norm_device(x, state, &dy).is_cuda()) {
+      BatchNormSums sums{zeros({in.c}, {dtype, x.device()}), zeros({in.c}, {dtype, x.device()})};
+      const BatchNormState there = cuda::batch_norm_state(state, in.c, dtype);
+      if (x.numel() > 0) cuda::batch_norm_backward_sums({.dy = gradient.x}, in, there, sums);
+      return sums;
+    }
   const BatchNormValues channels(state, in.c, dtype);
   const RowBlocks blocks(in.rows, in.c);
   return add_blocks(
@@ -128,6 +157,9 @@ BatchNormSums batch_norm_backward_sums(const Tensor& dy, const Tensor& x,
 }
 
 Tensor batch_norm_dgamma(const BatchNormSums& sums, const Tensor& inverse_std) {
+  if constexpr (kHasCuda)
+    if (sums.dy_xmu.device().is_cuda())
+      return mul(sums.dy_xmu, cast(inverse_std, sums.dy_xmu.dtype()));
   Tensor out = empty_like(sums.dy_xmu);
   const Tensor inverse = cast(inverse_std, out.dtype()).contiguous();
   visit_floating(out.dtype(), "batch_norm", [&]<class A>() {
@@ -139,12 +171,18 @@ Tensor batch_norm_dgamma(const BatchNormSums& sums, const Tensor& inverse_std) {
 
 Tensor batch_norm_backward(const Tensor& dy, const Tensor& x, const BatchNormState& state,
                            const BatchNormSums& sums, std::int64_t count) {
-  require_cpu("batch_norm", {&dy, &x});
   check_gradient(dy, x);
-  const BatchNormValues channels(state, x.shape()[1], batch_norm_wide(x.dtype()));
-  const BatchNormFactors factors(channels, sums, count);
   const ChannelRows in = channel_rows(x), gradient = channel_rows(dy);
   const Tensor dx = empty_channel_rows(x);
+  const DType dtype = batch_norm_wide(x.dtype());
+  if constexpr (kHasCuda)
+    if (batch_norm_device(x, state, &dy).is_cuda()) {
+      const BatchNormState there = cuda::batch_norm_state(state, in.c, dtype);
+      if (dx.numel() > 0) cuda::batch_norm_backward({.dy = gradient.x}, in, there, sums, count, dx);
+      return dx;
+    }
+  const BatchNormValues channels(state, x.shape()[1], dtype);
+  const BatchNormFactors factors(channels, sums, count);
   const void* const k[3] = {channels.scale.data(), factors.along.data(), factors.constant.data()};
   parallel_for(in.rows, row_grain(in.c), [&](std::int64_t begin, std::int64_t end) {
     batch_norm_kernels().backward_apply(x.dtype(), row_at(in.x, begin, in.c),
@@ -155,7 +193,6 @@ Tensor batch_norm_backward(const Tensor& dy, const Tensor& x, const BatchNormSta
 }
 
 Tensor batch_norm_backward_given(const Tensor& dy, const Tensor& x, const BatchNormState& state) {
-  require_cpu("batch_norm", {&dy, &x});
   return batch_norm_backward(dy, x, state, {}, 0);
 }
 

@@ -1,8 +1,10 @@
 #include <algorithm>
 
 #include "lockstep/core/check.h"
+#include "lockstep/core/config.h"
 #include "lockstep/core/threads.h"
 #include "lockstep/kernels/batch_norm_channels.h"
+#include "lockstep/kernels/batch_norm_cuda.h"
 #include "lockstep/kernels/batch_norm_pool.h"
 #include "lockstep/kernels/batch_norm_pool_simd.h"
 #include "lockstep/kernels/device_check.h"
@@ -47,6 +49,17 @@ Tensor checked_gradient(const Tensor& dy, const Tensor& taps, const Tensor& x, c
   return dy.is_contiguous() ? dy : channels_last(dy, "batch_norm_pool");
 }
 
+Device device_of(const Tensor& dy, const Tensor& taps, const Tensor& x,
+                 const BatchNormState& state) {
+  common_device("batch_norm_pool", {&dy, &taps});
+  return batch_norm_device(x, state, &dy);
+}
+
+cuda::BatchNormGradient pooled_gradient(const Tensor& dy, const Tensor& taps, const Tensor& x,
+                                        const Pool2dOptions& o) {
+  return {dy, taps.contiguous(), x.shape(), {o.kernel[0], o.kernel[1]}};
+}
+
 std::int64_t row_grain(const PoolWindows& p) {
   constexpr std::int64_t kElements = 32768;
   return kElements / std::max<std::int64_t>(p.kernel[0] * p.w * p.c, 1) + 1;
@@ -62,13 +75,20 @@ bool is_tiling(const Pool2dOptions& o) {
 
 MaxPool2dResult batch_norm_pool_forward(const Tensor& x, const BatchNormState& state,
                                         const Pool2dOptions& options, MemoryFormat format) {
-  require_cpu("batch_norm_pool", {&x});
   const Shape shape = checked_shape(x, state, options);
-  const BatchNormValues channels(state, shape[1], batch_norm_wide(x.dtype()));
+  const DType wide = batch_norm_wide(x.dtype());
   const Tensor images = channels_last(x, "batch_norm_pool");
-  const Tensor y = empty(shape, {.dtype = x.dtype(), .format = format});
-  const Tensor taps = empty({shape[0], shape[2], shape[3], shape[1]}, {.dtype = kU8});
+  const Device device = batch_norm_device(x, state);
+  const Tensor y = empty(shape, {x.dtype(), device, format});
+  const Tensor taps = empty({shape[0], shape[2], shape[3], shape[1]}, {kU8, device});
   if (y.numel() == 0) return {y, taps};
+  if constexpr (kHasCuda)
+    if (device.is_cuda()) {
+      cuda::batch_norm_pool_forward(images, cuda::batch_norm_state(state, shape[1], wide), options,
+                                    y, taps);
+      return {y, taps};
+    }
+  const BatchNormValues channels(state, shape[1], wide);
   const PoolWindows p = windows(x, shape, options);
   parallel_for(shape[0] * p.oh, row_grain(p), [&](std::int64_t begin, std::int64_t end) {
     batch_norm_pool_kernels().forward(x.dtype(), images.data(), y.data(), taps.data<std::uint8_t>(),
@@ -80,12 +100,21 @@ MaxPool2dResult batch_norm_pool_forward(const Tensor& x, const BatchNormState& s
 BatchNormSums batch_norm_pool_backward_sums(const Tensor& dy, const Tensor& taps, const Tensor& x,
                                             const BatchNormState& state,
                                             const Pool2dOptions& options) {
-  require_cpu("batch_norm_pool", {&dy, &taps, &x});
   const Shape shape = checked_shape(x, state, options);
   const DType dtype = batch_norm_wide(x.dtype());
-  const BatchNormValues channels(state, shape[1], dtype);
   const Tensor gradient = checked_gradient(dy, taps, x, shape);
   const Tensor images = channels_last(x, "batch_norm_pool");
+  if constexpr (kHasCuda)
+    if (device_of(dy, taps, x, state).is_cuda()) {
+      const Shape channel{shape[1]};
+      BatchNormSums sums{zeros(channel, {dtype, x.device()}), zeros(channel, {dtype, x.device()})};
+      const BatchNormState there = cuda::batch_norm_state(state, shape[1], dtype);
+      if (shape.numel() > 0)
+        cuda::batch_norm_backward_sums(pooled_gradient(gradient, taps, x, options),
+                                       channel_rows(images), there, sums);
+      return sums;
+    }
+  const BatchNormValues channels(state, shape[1], dtype);
   const PoolWindows p = windows(x, shape, options);
   const RowBlocks blocks(shape.numel() == 0 ? 0 : shape[0] * p.oh, p.kernel[0] * p.w * p.c);
   return add_blocks(
@@ -102,13 +131,21 @@ BatchNormSums batch_norm_pool_backward_sums(const Tensor& dy, const Tensor& taps
 Tensor batch_norm_pool_backward(const Tensor& dy, const Tensor& taps, const Tensor& x,
                                 const BatchNormState& state, const Pool2dOptions& options,
                                 const BatchNormSums& sums, std::int64_t count) {
-  require_cpu("batch_norm_pool", {&dy, &taps, &x});
   const Shape shape = checked_shape(x, state, options);
-  const BatchNormValues channels(state, shape[1], batch_norm_wide(x.dtype()));
-  const BatchNormFactors factors(channels, sums, count);
+  const DType wide = batch_norm_wide(x.dtype());
   const Tensor gradient = checked_gradient(dy, taps, x, shape);
   const Tensor images = channels_last(x, "batch_norm_pool");
-  const Tensor dx = empty(x.shape(), {.dtype = x.dtype(), .format = MemoryFormat::kChannelsLast});
+  const Tensor dx = empty(x.shape(), {x.dtype(), x.device(), MemoryFormat::kChannelsLast});
+  if constexpr (kHasCuda)
+    if (device_of(dy, taps, x, state).is_cuda()) {
+      const BatchNormState there = cuda::batch_norm_state(state, shape[1], wide);
+      if (dx.numel() > 0)
+        cuda::batch_norm_backward(pooled_gradient(gradient, taps, x, options), channel_rows(images),
+                                  there, sums, count, dx);
+      return dx;
+    }
+  const BatchNormValues channels(state, shape[1], wide);
+  const BatchNormFactors factors(channels, sums, count);
   if (dx.numel() == 0) return dx;
   const PoolWindows p = windows(x, shape, options);
   const void* const k[3] = {channels.scale.data(), factors.along.data(), factors.constant.data()};

@@ -1,9 +1,7 @@
 // Images, sequences and vectors as one matrix (rows, C) in memory. Internal.
 #pragma once
 
-#include "lockstep/core/check.h"
 #include "lockstep/core/tensor.h"
-#include "lockstep/kernels/image_layout.h"
 
 namespace lockstep::kernels {
 
@@ -12,22 +10,10 @@ struct ChannelRows {
   std::int64_t rows, c;
 };
 
-inline ChannelRows channel_rows(const Tensor& x) {
-  LOCKSTEP_CHECK(x.defined() && x.dim() >= 2 && x.dim() <= 4,
-                 "batch_norm: expected (N, C), (N, C, L) or (N, C, H, W) but got {}",
-                 x.defined() ? x.shape().str() : "an undefined tensor");
-  const std::int64_t c = x.shape()[1];
-  const std::int64_t rows = c == 0 ? 0 : x.numel() / c;
-  if (x.dim() == 2) return {x.contiguous(), rows, c};
-  if (x.dim() == 4) return {channels_last(x, "batch_norm"), rows, c};
-  return {x.transpose(1, 2).contiguous().transpose(1, 2), rows, c};
-}
+// Of (N, C), (N, C, L) or (N, C, H, W); copied where C is not innermost.
+ChannelRows channel_rows(const Tensor& x);
 
 // A new tensor of x's shape whose memory is in the order of channel_rows.
-inline Tensor empty_channel_rows(const Tensor& x) {
-  const Shape& s = x.shape();
-  if (x.dim() == 3) return empty({s[0], s[2], s[1]}, {.dtype = x.dtype()}).transpose(1, 2);
-  return empty(s, {.dtype = x.dtype(), .format = MemoryFormat::kChannelsLast});
-}
+Tensor empty_channel_rows(const Tensor& x);
 
 }  // namespace lockstep::kernels

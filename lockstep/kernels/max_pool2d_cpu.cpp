@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "lockstep/core/check.h"
+#include "lockstep/core/config.h"
 #include "lockstep/core/threads.h"
 #include "lockstep/kernels/cast.h"
 #include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/image_layout.h"
+#include "lockstep/kernels/max_pool2d_cuda.h"
 #include "lockstep/kernels/max_pool2d_simd.h"
 
 namespace lockstep::kernels {
@@ -47,14 +49,18 @@ Shape checked_shape(const Shape& x, const Pool2dOptions& options) {
 
 MaxPool2dResult max_pool2d_forward(const Tensor& x, const Pool2dOptions& options,
                                    MemoryFormat format) {
-  require_cpu("max_pool2d", {&x});
   LOCKSTEP_CHECK(is_floating(x.dtype()), "max_pool2d: expected a floating dtype but got {}",
                  x.dtype());
   const Shape shape = checked_shape(x.shape(), options);
   const Tensor images = channels_last(x, "max_pool2d");
-  const Tensor y = empty(shape, {.dtype = x.dtype(), .format = format});
-  const Tensor taps = empty({shape[0], shape[2], shape[3], shape[1]}, {.dtype = kU8});
+  const Tensor y = empty(shape, {x.dtype(), x.device(), format});
+  const Tensor taps = empty({shape[0], shape[2], shape[3], shape[1]}, {kU8, x.device()});
   if (y.numel() == 0) return {y, taps};
+  if constexpr (kHasCuda)
+    if (x.device().is_cuda()) {
+      cuda::max_pool2d_forward(images, options, y, taps);
+      return {y, taps};
+    }
   const PoolWindows p = windows(x.shape(), shape, options);
   const std::int64_t grain = std::max<std::int64_t>(16384 / (p.ow * p.c), 1);
   parallel_for(shape[0] * p.oh, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -66,13 +72,22 @@ MaxPool2dResult max_pool2d_forward(const Tensor& x, const Pool2dOptions& options
 
 Tensor max_pool2d_backward(const Tensor& dy, const Tensor& taps, const Shape& x,
                            const Pool2dOptions& options) {
-  require_cpu("max_pool2d", {&dy, &taps});
+  const Device device = common_device("max_pool2d", {&dy, &taps});
   const Shape shape = checked_shape(x, options);
   LOCKSTEP_CHECK(dy.shape() == shape, "max_pool2d: expected a gradient {} but got {}", shape,
                  dy.shape());
   LOCKSTEP_CHECK(
       taps.dtype() == kU8 && taps.shape() == Shape({shape[0], shape[2], shape[3], shape[1]}),
       "max_pool2d: the saved positions {} do not fit {}", taps.shape(), shape);
+  if constexpr (kHasCuda)
+    if (device.is_cuda()) {
+      const Tensor dx = empty(x, {dy.dtype(), device, MemoryFormat::kChannelsLast});
+      if (dy.numel() == 0)
+        zero_(dx);
+      else
+        cuda::max_pool2d_backward(dy, taps.contiguous(), options, dx);
+      return dx;
+    }
   const bool overlap = windows_overlap(options);
   const DType sums = overlap && dy.dtype() != kF64 ? kF32 : dy.dtype();
   const Tensor dx = empty(x, {.dtype = sums, .format = MemoryFormat::kChannelsLast});
