@@ -12,6 +12,7 @@
 
 #include "lockstep/core/capture_cuda.h"
 #include "lockstep/core/current_stream.h"
+#include "lockstep/core/device_fault.h"
 #include "lockstep/core/device_guard.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/error_cuda.h"
@@ -76,6 +77,7 @@ class CudaEvent final : public EventState {
     if (!wait_until_done(timeout, [&] { return query(); }))
       throw TimeoutError(fmt::format("event: had not happened on {} after {:g} s", device_.str(),
                                      seconds(timeout)));
+    cuda::throw_device_fault();
   }
 
   std::exception_ptr await() const override {
@@ -177,6 +179,7 @@ class CudaStream final : public StreamState {
     if (!wait_until_done(timeout, [&] { return query(); }))
       throw TimeoutError(fmt::format("stream: the work of {} was not done after {:g} s",
                                      device_.str(), seconds(timeout)));
+    cuda::throw_device_fault();
     const std::lock_guard lock(failure_->mutex);
     if (std::exception_ptr error = std::exchange(failure_->error, nullptr))
       std::rethrow_exception(error);

@@ -2,7 +2,9 @@
 #include "lockstep/kernels/class_targets.h"
 
 #include "lockstep/core/dispatch.h"
+#include "lockstep/kernels/cast.h"
 #include "lockstep/kernels/cross_entropy.h"
+#include "lockstep/kernels/rows.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -22,12 +24,16 @@ decltype(auto) visit_label(DType dtype, const char* op, F&& f) {
   }
 }
 
+void check_weights(const Tensor& weight, std::int64_t classes, const char* op) {
+  LOCKSTEP_CHECK(weight.shape() == Shape{classes} && is_floating(weight.dtype()),
+                 "{}: class weights have shape {} and dtype {} but there are {} classes", op,
+                 weight.shape(), weight.dtype(), classes);
+}
+
 std::vector<double> class_weights(const Tensor& weight, std::int64_t classes, const char* op) {
   std::vector<double> values;
   if (!weight.defined()) return values;
-  LOCKSTEP_CHECK(weight.shape() == Shape{classes},
-                 "{}: class weights have shape {} but there are {} classes", op, weight.shape(),
-                 classes);
+  check_weights(weight, classes, op);
   const Tensor w = weight.contiguous();
   visit_floating(w.dtype(), op, [&]<class T>() {
     for (std::int64_t c = 0; c < classes; ++c)
@@ -36,18 +42,50 @@ std::vector<double> class_weights(const Tensor& weight, std::int64_t classes, co
   return values;
 }
 
+// The axis of the classes; target has all others.
+int checked_class_axis(const Tensor& scores, const Tensor& target, const char* op) {
+  LOCKSTEP_CHECK(scores.dim() >= 1, "{}: scores need a class axis but are a scalar", op);
+  const int axis = scores.dim() == 1 ? 0 : 1;
+  const Shape wanted = scores.shape().erased(axis);
+  LOCKSTEP_CHECK(target.shape() == wanted,
+                 "{}: scores of shape {} need targets of shape {} but got {}", op, scores.shape(),
+                 wanted, target.shape());
+  return axis;
+}
+
 }  // namespace
+
+cuda::DeviceTargets to_device_targets(const Tensor& scores, const Tensor& target,
+                                      const ClassLossOptions& options, const char* op) {
+  const int axis = checked_class_axis(scores, target, op);
+  const std::int64_t classes = scores.shape()[axis];
+  visit_label(target.dtype(), op, []<class>() {});
+  LOCKSTEP_CHECK(is_floating(scores.dtype()), "{}: expected floating scores but got {}", op,
+                 scores.dtype());
+  cuda::DeviceTargets t;
+  t.scores = to_rows(scores, axis).view({target.numel(), classes});
+  t.labels = target.contiguous();
+  if (options.weight.defined()) {
+    check_weights(options.weight, classes, op);
+    t.weight = cast(options.weight, scores.dtype() == kF64 ? kF64 : kF32).contiguous();
+  }
+  t.target_shape = target.shape();
+  return t;
+}
+
+void check_loss_gradient(const Tensor& dloss, const Shape& target, Reduction reduction,
+                         const char* op) {
+  const Shape wanted = reduction == Reduction::kNone ? target : Shape{};
+  LOCKSTEP_CHECK(dloss.shape() == wanted, "{}: gradient of the loss has shape {}, expected {}", op,
+                 dloss.shape(), wanted);
+}
 
 ClassTargets check_targets(const Tensor& scores, const Tensor& target,
                            const ClassLossOptions& options, const char* op) {
-  LOCKSTEP_CHECK(scores.dim() >= 1, "{}: scores need a class axis but are a scalar", op);
   ClassTargets t;
-  t.class_axis = scores.dim() == 1 ? 0 : 1;
+  t.class_axis = checked_class_axis(scores, target, op);
   t.classes = scores.shape()[t.class_axis];
-  t.target_shape = scores.shape().erased(t.class_axis);
-  LOCKSTEP_CHECK(target.shape() == t.target_shape,
-                 "{}: scores of shape {} need targets of shape {} but got {}", op, scores.shape(),
-                 t.target_shape, target.shape());
+  t.target_shape = target.shape();
   t.rows = target.numel();
   t.weight = class_weights(options.weight, t.classes, op);
   t.label.resize(static_cast<std::size_t>(t.rows));
@@ -93,9 +131,7 @@ Tensor reduce_rows(const std::vector<double>& losses, const ClassTargets& target
 std::vector<double> row_gradients(const Tensor& dloss, const ClassTargets& targets,
                                   Reduction reduction, const char* op) {
   std::vector<double> g(static_cast<std::size_t>(targets.rows), 0.0);
-  const Shape wanted = reduction == Reduction::kNone ? targets.target_shape : Shape{};
-  LOCKSTEP_CHECK(dloss.shape() == wanted, "{}: gradient of the loss has shape {}, expected {}", op,
-                 dloss.shape(), wanted);
+  check_loss_gradient(dloss, targets.target_shape, reduction, op);
   const Tensor d = dloss.contiguous();
   visit_floating(d.dtype(), op, [&]<class T>() {
     for (std::int64_t r = 0; r < targets.rows; ++r) {

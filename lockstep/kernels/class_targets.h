@@ -21,6 +21,22 @@ struct ClassTargets {
   }
 };
 
+namespace cuda {
+// The same on a CUDA device, where labels are checked by the kernels.
+struct DeviceTargets {
+  Tensor scores;  // (rows, classes), contiguous
+  Tensor labels;  // (rows), contiguous, in target's row-major order
+  Tensor weight;  // (classes) in the dtype of the computation, or undefined
+  Shape target_shape;
+};
+}  // namespace cuda
+
+// Throws Error naming `op` where shapes or dtypes do not fit.
+cuda::DeviceTargets to_device_targets(const Tensor& scores, const Tensor& target,
+                                      const ClassLossOptions& options, const char* op);
+void check_loss_gradient(const Tensor& dloss, const Shape& target, Reduction reduction,
+                         const char* op);
+
 // Throws Error naming `op` where shapes, dtypes or a label do not fit.
 ClassTargets check_targets(const Tensor& scores, const Tensor& target,
                            const ClassLossOptions& options, const char* op);

@@ -12,13 +12,16 @@ namespace lockstep::kernels {
 // kNone returns l in target's shape, kSum its sum, kMean the sum over the sum of the counted rows'
 // w_t; kMean over nothing (no rows, or all ignored) is 0. Result in logits' dtype (=, new tensor);
 // computed in f32 for f16 and bf16, the sum over rows in f64 and row order.
-// Throws Error for a target outside 0 … C-1 that is not ignore_index: names row, label, classes.
+// Throws Error for a target outside 0 … C-1 that is not ignore_index: names row, label, classes. On
+// a CUDA device nothing waits for that: the row counts for nothing, and the next wait for the
+// device (item() of the loss) throws.
 struct CrossEntropy {
   Tensor loss;
-  // Kept for backward: per row the largest logit and sum of exp(x - max), f32 (f64 for f64), (N,
-  // 2).
+  // Kept for backward: per row the largest logit and sum of exp(x - max), f32 (f64 for f64),
+  // (N, 2); on a CUDA device (N + 1, 2), with total_weight at its end.
   Tensor row_stats;
-  double total_weight = 0;  // sum of the counted rows' w_t; without weights, their number
+  // Sum of the counted rows' w_t; without weights, their number. 0 on a CUDA device.
+  double total_weight = 0;
 };
 CrossEntropy cross_entropy_forward(const Tensor& logits, const Tensor& target,
                                    const ClassLossOptions& options);

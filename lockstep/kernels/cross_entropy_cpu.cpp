@@ -3,9 +3,12 @@
 
 #include <cmath>
 
+#include "lockstep/core/config.h"
 #include "lockstep/core/dispatch.h"
 #include "lockstep/core/threads.h"
 #include "lockstep/kernels/class_targets.h"
+#include "lockstep/kernels/cross_entropy_cuda.h"
+#include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/rows.h"
 #include "lockstep/kernels/softmax_row.h"
 
@@ -46,6 +49,10 @@ void check_smoothing(double smoothing) {
 CrossEntropy cross_entropy_forward(const Tensor& logits, const Tensor& target,
                                    const ClassLossOptions& options) {
   check_smoothing(options.label_smoothing);
+  if constexpr (kHasCuda)
+    if (common_device("cross_entropy", {&logits, &target, &options.weight}).is_cuda())
+      return cuda::cross_entropy_forward(
+          to_device_targets(logits, target, options, "cross_entropy"), options);
   const ClassTargets t = check_targets(logits, target, options, "cross_entropy");
   const Tensor x = to_rows(logits, t.class_axis);
   const double smoothing = options.label_smoothing;
@@ -83,6 +90,17 @@ CrossEntropy cross_entropy_forward(const Tensor& logits, const Tensor& target,
 
 Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& target,
                               const Tensor& row_stats, const ClassLossOptions& options) {
+  if constexpr (kHasCuda)
+    if (common_device("cross_entropy backward", {&dloss, &logits, &target, &row_stats}).is_cuda()) {
+      const cuda::DeviceTargets t = to_device_targets(logits, target, options, "cross_entropy");
+      check_loss_gradient(dloss, target.shape(), options.reduction, "cross_entropy backward");
+      const int axis = logits.dim() == 1 ? 0 : 1;
+      Shape rows = target.shape();
+      rows.push_back(logits.shape()[axis]);
+      return from_rows(
+          cuda::cross_entropy_backward(dloss.contiguous(), t, row_stats, options).view(rows), axis,
+          logits);
+    }
   const ClassTargets t = check_targets(logits, target, options, "cross_entropy");
   const std::vector<double> g =
       row_gradients(dloss, t, options.reduction, "cross_entropy backward");
