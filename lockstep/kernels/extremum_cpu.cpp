@@ -20,7 +20,7 @@ Tensor extremum(const char* name, const Tensor& x, const Shape& axes, bool keepd
       reduced_count(x.shape(), set) > 0 || reduced_shape(x.shape(), set, true).numel() == 0,
       "{}: nothing to choose from in shape {} over axes {}", name, x.shape(), axes);
   const DType compute = compute_dtype(x.dtype());
-  Tensor y = cast(reduce(x, set, compute, reduction_loops<Op>(compute)), x.dtype());
+  Tensor y = reduce_to(x, set, compute, reduction_loops<Op>(compute), x.dtype());
   return keepdim ? y : drop_axes(y, set);
 }
 
@@ -90,9 +90,9 @@ Tensor truth(const char* name, const Tensor& x, const Shape& axes, bool keepdim,
   const Tensor is_true = ne(x, 0);
   Tensor y;
   if (reduced_count(x.shape(), set) == 0)
-    y = full(reduced_shape(x.shape(), set, true), of_nothing ? 1 : 0, {DType::kBool});
+    y = full(reduced_shape(x.shape(), set, true), of_nothing ? 1 : 0, {DType::kBool, x.device()});
   else
-    y = cast(reduce(is_true, set, kI64, reduction_loops<Op>(kI64)), DType::kBool);
+    y = reduce_to(is_true, set, kI64, reduction_loops<Op>(kI64), DType::kBool);
   return keepdim ? y : drop_axes(y, set);
 }
 

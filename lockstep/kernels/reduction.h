@@ -3,11 +3,13 @@
 // Order: the reduced elements, in the order of their strides (a channels-last and a contiguous
 // tensor may differ), go in blocks: lanes within 1024 elements, then blocks as a balanced binary
 // tree; over columns, 32 rows at a time, then the same tree. It depends on shape and strides alone,
-// never on the number of threads, and makes the error of a long f32 sum grow with log(n).
+// never on the number of threads, and makes the error of a long f32 sum grow with log(n). CUDA
+// devices have another order, in reduction.cuh, just as fixed.
 #pragma once
 
 #include "lockstep/core/tensor.h"
 #include "lockstep/kernels/isa.h"
+#include "lockstep/kernels/reduction_ops.h"
 
 namespace lockstep::kernels {
 
@@ -19,6 +21,7 @@ struct ReductionLoops {
   void (*start)(void* acc, const void* x, std::int64_t n);
   void (*accumulate)(void* acc, const void* x, std::int64_t n);
   void (*combine)(void* acc, const void* x, std::int64_t n);
+  ReductionOp op;  // for CUDA devices, which have kernels of their own
 };
 
 // The axes as a set of bits; no axes mean all. Throws Error for an axis out of range or named
@@ -32,6 +35,10 @@ std::int64_t reduced_count(const Shape& shape, unsigned axes);
 // A new tensor of dtype `compute`, of the shape reduced_shape(x.shape(), axes, true). Requires
 // reduced_count > 0 unless the result is empty.
 Tensor reduce(const Tensor& x, unsigned axes, DType compute, const ReductionLoops& loops);
+// reduce(), then divided by `divisor` (floating `compute` only, unless it is 1) and rounded to
+// `result`: one kernel on CUDA devices.
+Tensor reduce_to(const Tensor& x, unsigned axes, DType compute, const ReductionLoops& loops,
+                 DType result, double divisor = 1);
 
 // Drops the size-1 axes of the set (a view).
 Tensor drop_axes(const Tensor& x, unsigned axes);

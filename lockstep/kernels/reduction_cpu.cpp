@@ -6,10 +6,14 @@
 #include <utility>
 
 #include "lockstep/core/check.h"
+#include "lockstep/core/config.h"
 #include "lockstep/core/threads.h"
+#include "lockstep/kernels/arithmetic.h"
+#include "lockstep/kernels/cast.h"
 #include "lockstep/kernels/convert.h"
 #include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/loop_plan.h"
+#include "lockstep/kernels/reduction_cuda.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -306,6 +310,12 @@ Tensor reduce(const Tensor& x, unsigned axes, DType compute, const ReductionLoop
   const MemoryFormat format = x.suggested_format();
   Tensor out = empty(reduced_shape(x.shape(), axes, true), {compute, x.device(), format});
   if (out.numel() == 0) return out;
+  if constexpr (kHasCuda) {
+    if (x.device().is_cuda()) {
+      cuda::reduce_into(x, axes, compute, loops.op, out, 1);
+      return out;
+    }
+  }
   Shape kept_shape, kept_out_shape, reduced;
   Strides kept_in, kept_out, reduced_in;
   require_cpu("reduction", {&x, &out});
@@ -335,6 +345,21 @@ Tensor reduce(const Tensor& x, unsigned axes, DType compute, const ReductionLoop
   else
     reduce_rows(job);
   return out;
+}
+
+Tensor reduce_to(const Tensor& x, unsigned axes, DType compute, const ReductionLoops& loops,
+                 DType result, double divisor) {
+  if constexpr (kHasCuda) {
+    if (x.device().is_cuda()) {
+      Tensor out =
+          empty(reduced_shape(x.shape(), axes, true), {result, x.device(), x.suggested_format()});
+      if (out.numel() > 0) cuda::reduce_into(x, axes, compute, loops.op, out, divisor);
+      return out;
+    }
+  }
+  const Tensor y = reduce(x, axes, compute, loops);
+  if (divisor != 1) div_into(y, y, divisor);
+  return cast(y, result);
 }
 
 Tensor drop_axes(const Tensor& x, unsigned axes) {

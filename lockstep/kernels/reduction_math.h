@@ -1,67 +1,11 @@
-// What a reduction does with its elements, and its loops over contiguous memory. Internal. A
-// functor has map(x), applied to each element once, and combine(a, b); both work on scalars and on
-// vectors.
+// The CPU's loops of a reduction over contiguous memory. Internal.
 #pragma once
 
 #include "lockstep/kernels/pointwise_loops.h"
 #include "lockstep/kernels/reduction.h"
+#include "lockstep/kernels/reduction_ops.h"
 
 namespace lockstep::kernels {
-namespace reduction {
-
-struct Sum {
-  template <class V>
-  static LOCKSTEP_POINTWISE V map(V x) {
-    return x;
-  }
-  template <class V>
-  static LOCKSTEP_POINTWISE V combine(V a, V b) {
-    return a + b;
-  }
-  static LOCKSTEP_POINTWISE std::int64_t combine(std::int64_t a, std::int64_t b) {
-    return pointwise::plus(a, b);
-  }
-};
-struct SumSquares : Sum {
-  template <class V>
-  static LOCKSTEP_POINTWISE V map(V x) {
-    return x * x;
-  }
-};
-struct SumAbs : Sum {
-  template <class V>
-  static LOCKSTEP_POINTWISE V map(V x) {
-    return x < V{} ? -x : x;
-  }
-};
-struct Max {  // NaN is the greatest
-  template <class V>
-  static LOCKSTEP_POINTWISE V map(V x) {
-    return x;
-  }
-  template <class V>
-  static LOCKSTEP_POINTWISE V combine(V a, V b) {
-    return (a != a) | (a > b) ? a : b;
-  }
-};
-struct Min {  // NaN where there is one
-  template <class V>
-  static LOCKSTEP_POINTWISE V map(V x) {
-    return x;
-  }
-  template <class V>
-  static LOCKSTEP_POINTWISE V combine(V a, V b) {
-    return (a != a) | (a < b) ? a : b;
-  }
-};
-struct MaxAbs : Max {
-  template <class V>
-  static LOCKSTEP_POINTWISE V map(V x) {
-    return x < V{} ? -x : x;
-  }
-};
-
-}  // namespace reduction
 
 // Two vectors of 64 bytes: the same lanes with every instruction set.
 template <class Op, class T>
@@ -128,6 +72,7 @@ ReductionLoops wide_reduction_loops() {
       [](void* acc, const void* x, std::int64_t n) { start_body<Op, T>(acc, x, n); },
       [](void* acc, const void* x, std::int64_t n) { accumulate_body<Op, T>(acc, x, n); },
       [](void* acc, const void* x, std::int64_t n) { combine_body<Op, T>(acc, x, n); },
+      Op::kOp,
   };
 }
 

@@ -28,7 +28,7 @@ void combine_f32(void* acc, const void* x, std::int64_t n) {
 
 template <Isa isa, class Op>
 ReductionLoops reduction_loops_f32() {
-  return {&run_f32<Op>, &start_f32<Op>, &accumulate_f32<Op>, &combine_f32<Op>};
+  return {&run_f32<Op>, &start_f32<Op>, &accumulate_f32<Op>, &combine_f32<Op>, Op::kOp};
 }
 
 template ReductionLoops reduction_loops_f32<kIsa, Sum>();

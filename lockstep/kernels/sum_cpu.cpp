@@ -1,19 +1,21 @@
 #include "lockstep/kernels/sum.h"
 
+#include <limits>
+
 #include "lockstep/core/check.h"
-#include "lockstep/kernels/arithmetic.h"
-#include "lockstep/kernels/cast.h"
 #include "lockstep/kernels/promote.h"
 #include "lockstep/kernels/reduction_math.h"
 
 namespace lockstep::kernels {
 namespace {
 
-// In the compute type, axes kept.
-Tensor sum_axes(const Tensor& x, unsigned axes, DType compute) {
+// Divided by `divisor`, axes kept. `of_nothing` is the sum of no elements.
+Tensor sum_axes(const Tensor& x, unsigned axes, DType result, double divisor = 1,
+                double of_nothing = 0) {
   if (reduced_count(x.shape(), axes) == 0)
-    return zeros(reduced_shape(x.shape(), axes, true), {compute, x.device()});
-  return reduce(x, axes, compute, reduction_loops<reduction::Sum>(compute));
+    return full(reduced_shape(x.shape(), axes, true), of_nothing, {result, x.device()});
+  const DType compute = compute_dtype(result);
+  return reduce_to(x, axes, compute, reduction_loops<reduction::Sum>(compute), result, divisor);
 }
 
 }  // namespace
@@ -21,7 +23,7 @@ Tensor sum_axes(const Tensor& x, unsigned axes, DType compute) {
 Tensor sum(const Tensor& x, const Shape& axes, bool keepdim, std::optional<DType> dtype) {
   const unsigned set = axis_set(axes, x.dim(), "sum");
   const DType result = dtype ? *dtype : is_floating(x.dtype()) ? x.dtype() : kI64;
-  Tensor y = cast(sum_axes(x, set, compute_dtype(result)), result);
+  Tensor y = sum_axes(x, set, result);
   return keepdim ? y : drop_axes(y, set);
 }
 
@@ -29,9 +31,8 @@ Tensor mean(const Tensor& x, const Shape& axes, bool keepdim, std::optional<DTyp
   const DType result = dtype.value_or(x.dtype());
   LOCKSTEP_CHECK(is_floating(result), "mean: expected a floating dtype but got {}", result);
   const unsigned set = axis_set(axes, x.dim(), "mean");
-  Tensor y = sum_axes(x, set, compute_dtype(result));
-  div_into(y, y, static_cast<double>(reduced_count(x.shape(), set)));
-  y = cast(y, result);
+  Tensor y = sum_axes(x, set, result, static_cast<double>(reduced_count(x.shape(), set)),
+                      std::numeric_limits<double>::quiet_NaN());
   return keepdim ? y : drop_axes(y, set);
 }
 
@@ -50,8 +51,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
                    "sum_to: shape {} is no broadcast of {}", x.shape(), shape);
     if (shape[i - lead] != x.shape()[i]) set |= 1u << i;
   }
-  const DType compute = compute_dtype(x.dtype());
-  return drop_axes(cast(sum_axes(x, set, compute), x.dtype()), missing);
+  return drop_axes(sum_axes(x, set, x.dtype()), missing);
 }
 
 }  // namespace lockstep::kernels
