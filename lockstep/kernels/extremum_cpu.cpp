@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "lockstep/core/config.h"
 #include "lockstep/core/dispatch.h"
 #include "lockstep/core/threads.h"
 #include "lockstep/kernels/cast.h"
 #include "lockstep/kernels/compare.h"
+#include "lockstep/kernels/extremum_cuda.h"
 #include "lockstep/kernels/loop_plan.h"
 #include "lockstep/kernels/promote.h"
 #include "lockstep/kernels/reduction_math.h"
@@ -62,26 +64,34 @@ ValuesAndIndices along(const char* name, const Tensor& x, std::int64_t axis, boo
   const Shape shape = rows.shape().erased(a);
   LOCKSTEP_CHECK(n > 0 || shape.numel() == 0, "{}: axis {} of shape {} is empty", name, a,
                  x.shape());
-  ValuesAndIndices out{empty(shape, {x.dtype()}), empty(shape, {kI64})};
+  ValuesAndIndices out{empty(shape, {x.dtype(), x.device()}), empty(shape, {kI64, x.device()})};
+  const auto result = [&] {
+    if (!keepdim || x.dim() == 0) return out;
+    return ValuesAndIndices{out.values.unsqueeze(a), out.indices.unsqueeze(a)};
+  };
+  if (shape.numel() == 0) return result();
+  if constexpr (kHasCuda) {
+    if (x.device().is_cuda()) {
+      cuda::extremum_along(rows, a, std::is_same_v<Better, Greater>, out.values, out.indices);
+      return result();
+    }
+  }
   const Strides strides = rows.strides().erased(a);
   const PlanOperand operands[] = {{&shape, &out.values.strides()}, {&shape, &strides}};
   const LoopPlan plan = plan_loop(shape, operands);
   const std::int64_t run = plan.run(), ys = plan.stride[0][0], xs = plan.stride[0][1];
-  if (shape.numel() > 0) {
-    visit_dtype(x.dtype(), [&]<class T>() {
-      const std::int64_t grain = std::max<std::int64_t>(16384 / (n * run), 1);
-      parallel_for(plan.rows(), grain, [&](std::int64_t first, std::int64_t last) {
-        RowCursor row(plan, first);
-        for (std::int64_t r = first; r < last; ++r, row.next())
-          for (std::int64_t k = 0; k < run; ++k)
-            scan<T, Better>(rows.data<T>() + row.offset(1) + k * xs, n, step,
-                            out.values.data<T>() + row.offset(0) + k * ys,
-                            out.indices.data<std::int64_t>() + row.offset(0) + k * ys);
-      });
+  visit_dtype(x.dtype(), [&]<class T>() {
+    const std::int64_t grain = std::max<std::int64_t>(16384 / (n * run), 1);
+    parallel_for(plan.rows(), grain, [&](std::int64_t first, std::int64_t last) {
+      RowCursor row(plan, first);
+      for (std::int64_t r = first; r < last; ++r, row.next())
+        for (std::int64_t k = 0; k < run; ++k)
+          scan<T, Better>(rows.data<T>() + row.offset(1) + k * xs, n, step,
+                          out.values.data<T>() + row.offset(0) + k * ys,
+                          out.indices.data<std::int64_t>() + row.offset(0) + k * ys);
     });
-  }
-  if (keepdim && x.dim() > 0) return {out.values.unsqueeze(a), out.indices.unsqueeze(a)};
-  return out;
+  });
+  return result();
 }
 
 template <class Op>

@@ -7,6 +7,7 @@
 #include "lockstep/kernels/device_element.cuh"
 #include "lockstep/kernels/reduction_cuda.h"
 #include "lockstep/kernels/row_parts.cuh"
+#include "lockstep/kernels/strided_offset.cuh"
 
 namespace lockstep::kernels::cuda {
 
@@ -34,22 +35,6 @@ struct CombineOf {
     return Op::combine(a, b);
   }
 };
-
-// Where element `index` lies, axes from the innermost on.
-__device__ __forceinline__ std::int64_t strided_offset(const std::uint64_t* size,
-                                                       const std::int64_t* stride, int rank,
-                                                       std::uint64_t index) {
-  std::int64_t offset = 0;
-  for (int axis = 0; axis + 1 < rank; ++axis) {
-    const std::uint64_t n = size[axis];
-    const std::uint64_t next = (index | n) >> 32 == 0
-                                   ? static_cast<unsigned>(index) / static_cast<unsigned>(n)
-                                   : index / n;  // 64 bits cost four times more
-    offset += static_cast<std::int64_t>(index - next * n) * stride[axis];
-    index = next;
-  }
-  return offset + static_cast<std::int64_t>(index) * stride[rank - 1];
-}
 
 template <class T, int kN, class C>
 struct ElementsAt {
@@ -96,7 +81,7 @@ __device__ __forceinline__ void accumulate(const ReductionJob& job, std::uint64_
 }
 
 template <class T, int kN, class C, class Op>
-__global__ void __launch_bounds__(kReductionThreads) reduce_rows_kernel(ReductionJob job) {
+__global__ void __launch_bounds__(kReductionThreads, 2) reduce_rows_kernel(ReductionJob job) {
   __shared__ C scratch[32];
   const unsigned lanes = job.lanes, lane = threadIdx.x % lanes, piece = blockIdx.y;
   const std::uint64_t result =
@@ -153,7 +138,7 @@ __global__ void __launch_bounds__(kReductionThreads) reduce_rows_kernel(Reductio
 }
 
 template <class T, int kN, class C, class Op>
-__global__ void __launch_bounds__(kReductionThreads) reduce_columns_kernel(ReductionJob job) {
+__global__ void __launch_bounds__(kReductionThreads, 2) reduce_columns_kernel(ReductionJob job) {
   __shared__ AlignedVector<C, kN> shared[kReductionThreads];
   const unsigned lanes = job.lanes, rows = kReductionThreads / lanes, piece = blockIdx.y;
   const unsigned lane = threadIdx.x % lanes, row = threadIdx.x / lanes;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "lockstep/core/random.h"
+#include "lockstep/kernels/arithmetic.h"
 #include "lockstep/kernels/cast.h"
 #include "lockstep/kernels/extremum.h"
 #include "lockstep/kernels/moments.h"
@@ -183,6 +184,38 @@ TEST_P(ReductionOnDevice, MomentsAndNorms) {
   EXPECT_NEAR(to_host(var(to_device(far))).item(), 83416.67, 0.02);
   EXPECT_NEAR(to_host(norm(to_device(shifted))).item() / (3e18 * std::sqrt(1000.)), 1, 1e-6);
   EXPECT_CLOSE(to_host(var(to_device(full({1}, 2)), {}, 1)), full({}, kNan, {kF32}), 0, 0);
+}
+
+TEST_P(ReductionOnDevice, ValuesAndIndicesAlongAnAxis) {
+  for (DType dtype : {kF32, kF16, kBF16, kF64, kI64, kI32, kU8}) {
+    // Few different values, so that many are equal.
+    Tensor x = cast(cast(mul(noise({3, 5, 37}), 4), kI32), dtype);
+    const auto check = [&](const Tensor& x, const Tensor& there, std::int64_t axis, bool keepdim) {
+      const ValuesAndIndices greatest = max_along(there, axis, keepdim),
+                             smallest = min_along(there, axis, keepdim);
+      EXPECT_EQ(greatest.indices.device(), device());
+      EXPECT_SAME_BITS(to_host(greatest.values), max_along(x, axis, keepdim).values);
+      EXPECT_SAME_BITS(to_host(greatest.indices), max_along(x, axis, keepdim).indices);
+      EXPECT_SAME_BITS(to_host(smallest.values), min_along(x, axis, keepdim).values);
+      EXPECT_SAME_BITS(to_host(smallest.indices), min_along(x, axis, keepdim).indices);
+    };
+    const Tensor there = to_device(x);
+    for (std::int64_t axis : {0, 1, 2}) check(x, there, axis, axis == 1);
+    check(x.transpose(0, 2), there.transpose(0, 2), 0, false);
+    check(x.slice(2, 1, 36, 3), there.slice(2, 1, 36, 3), 1, true);
+  }
+  // A block to a result; several; a thread to each of many side by side.
+  for (const Shape& shape : {Shape{2, 1500}, Shape{1, 9000}, Shape{3, 5000}}) {
+    Tensor x = noise(shape);
+    x.data<float>()[shape.numel() - 3] = static_cast<float>(kNan);
+    for (std::int64_t axis : {0, 1}) {
+      EXPECT_SAME_BITS(to_host(max_along(to_device(x), axis).indices), max_along(x, axis).indices);
+      EXPECT_SAME_BITS(to_host(min_along(to_device(x), axis).indices), min_along(x, axis).indices);
+    }
+  }
+  EXPECT_EQ(to_host(max_along(to_device(full({}, 5)), 0).values).item(), 5);
+  EXPECT_EQ(max_along(to_device(empty({0, 3})), 1, true).indices.shape(), (Shape{0, 1}));
+  EXPECT_THROW(max_along(to_device(empty({0, 3})), 0), Error);
 }
 
 LOCKSTEP_ON_ALL_DEVICES(ReductionOnDevice);
