@@ -124,6 +124,20 @@ TEST_F(Streams, MemoryFreedInAStreamIsGoneForLaterWork) {
   EXPECT_TRUE(holds(fault(), "use after free"));
 }
 
+// Small tensors of two streams may lie side by side; those that share a word do not.
+TEST_F(Streams, NeighboursDoNotRace) {
+  Buffer<int> x(std::vector<int>(16, 1));
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_CUDA(launch(first_, 1, 1, 0, increase_kernel, x.data() + 2 * i));
+    EXPECT_CUDA(launch(second_, 1, 1, 0, increase_kernel, x.data() + 2 * i + 1));
+  }
+  EXPECT_EQ(fault(), "");
+  EXPECT_EQ(x.host(), std::vector<int>(16, 2));
+  EXPECT_CUDA(launch(first_, 1, 4, 0, increase_kernel, x.data()));
+  EXPECT_CUDA(launch(second_, 1, 4, 0, increase_kernel, x.data() + 3));
+  EXPECT_TRUE(holds(fault(), "race between operations"));
+}
+
 // Memory that one stream frees while another may still use it.
 TEST_F(Streams, FreeingUnderAnotherStreamsUseIsARace) {
   int* x = nullptr;

@@ -10,15 +10,16 @@
 
 namespace vgpu {
 
-inline constexpr std::size_t kGranule = 64;  // bytes that operations are told apart by
+inline constexpr std::size_t kGranule = 4;  // bytes that operations are told apart by
 inline constexpr int kHostDevice = -1;       // "device" of pinned memory
 
 // Who used a granule last, by operation id; 0: nobody.
 struct GranuleUse {
-  std::uint32_t write = 0;
-  std::array<std::uint32_t, 3> reads{};  // of different streams
-  bool atomic_write = false;
+  std::uint32_t write : 31;
+  std::uint32_t atomic_write : 1;
+  std::array<std::uint32_t, 3> reads;  // of different streams
 };
+static_assert(sizeof(GranuleUse) == 16);
 
 // Who of the running launch touched a byte last.
 struct ByteUse {

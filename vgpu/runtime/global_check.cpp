@@ -98,15 +98,22 @@ void order_blocks(Thread& t, std::uintptr_t address) {
 std::string note_operation(Allocation& a, std::size_t offset, std::size_t bytes, bool write,
                            bool atomic, std::uint32_t id, const VectorClock& known) {
   if (bytes == 0) return "";
+  // Neighbours mostly have the same history.
+  std::uint32_t asked = 0;
+  bool answer = false;
+  const auto is_before = [&](std::uint32_t earlier) {
+    if (earlier != asked) answer = is_ordered(asked = earlier, known);
+    return answer;
+  };
   for (std::size_t g = offset / kGranule; g <= (offset + bytes - 1) / kGranule; ++g) {
     GranuleUse& use = a.granules[g];
     std::uint32_t clash = 0;
     if (use.write != 0 && use.write != id && !(atomic && use.atomic_write) &&
-        !is_ordered(use.write, known))
+        !is_before(use.write))
       clash = use.write;
     if (write)
       for (const std::uint32_t read : use.reads)
-        if (clash == 0 && read != 0 && read != id && !is_ordered(read, known)) clash = read;
+        if (clash == 0 && read != 0 && read != id && !is_before(read)) clash = read;
     if (clash != 0 && settings().checks_for(FaultKind::kStreamRace)) {
       const Operation mine = operation_by_id(id), theirs = operation_by_id(clash);
       return mine.name + " on stream " + std::to_string(mine.stream) + " and " + theirs.name +
@@ -121,7 +128,7 @@ std::string note_operation(Allocation& a, std::size_t offset, std::size_t bytes,
     } else if (std::find(use.reads.begin(), use.reads.end(), id) == use.reads.end()) {
       // In place of one that is over, else of the oldest.
       auto slot = std::find_if(use.reads.begin(), use.reads.end(), [&](std::uint32_t read) {
-        return read == 0 || is_ordered(read, known);
+        return read == 0 || is_before(read);
       });
       if (slot == use.reads.end()) slot = std::min_element(use.reads.begin(), use.reads.end());
       *slot = id;
