@@ -27,4 +27,16 @@ Tensor layer_norm_backward_weight(const Tensor& dy, const Tensor& x, const Tenso
 // dbias_i = sum over rows of dy_i, in bias' dtype and shape (=); order as above.
 Tensor layer_norm_backward_bias(const Tensor& dy, const Tensor& bias);
 
+// The three at once, each where it is wanted; CUDA devices read dy and x once for all of them.
+struct LayerNormGradients {
+  Tensor dx, dweight, dbias;
+};
+struct LayerNormWanted {
+  bool dx = true, dweight = true, dbias = true;
+};
+LayerNormGradients layer_norm_gradients(const Tensor& dy, const Tensor& x, int axes,
+                                        const Tensor& weight, const Tensor& bias,
+                                        const Tensor& mean, const Tensor& rstd,
+                                        const LayerNormWanted& wanted);
+
 }  // namespace lockstep::kernels

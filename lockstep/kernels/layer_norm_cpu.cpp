@@ -5,8 +5,12 @@
 #include <cmath>
 #include <vector>
 
+#include "lockstep/core/config.h"
 #include "lockstep/core/dispatch.h"
 #include "lockstep/core/threads.h"
+#include "lockstep/kernels/device_check.h"
+#include "lockstep/kernels/layer_norm_cuda.h"
+#include "lockstep/kernels/promote.h"
 #include "lockstep/kernels/rows.h"
 #include "lockstep/kernels/simd.h"
 
@@ -16,12 +20,16 @@ namespace {
 // Rows per partial sum: a function of their number alone, at most 128 partial sums.
 std::int64_t row_block(std::int64_t rows) { return std::max<std::int64_t>(64, (rows + 127) / 128); }
 
+void check_parameter(const Tensor& p, const Shape& shape, const char* name) {
+  LOCKSTEP_CHECK(!p.defined() || p.shape() == shape,
+                 "layer_norm: {} has shape {} but is applied to axes of {}", name, p.shape(),
+                 shape);
+}
+
 // A parameter as values of the type that rows are computed in; empty if it is undefined.
 template <class A>
-std::vector<A> parameter(const Tensor& p, const Shape& shape, const char* name) {
+std::vector<A> parameter(const Tensor& p) {
   if (!p.defined()) return {};
-  LOCKSTEP_CHECK(p.shape() == shape, "layer_norm: {} has shape {} but is applied to axes of {}",
-                 name, p.shape(), shape);
   std::vector<A> values(static_cast<std::size_t>(p.numel()));
   const Tensor c = p.contiguous();
   visit_floating(p.dtype(), "layer_norm", [&]<class T>() {
@@ -117,6 +125,25 @@ std::vector<Accumulator<T>> sum_over_rows(const T* dy, const T* x, const Accumul
   return total;
 }
 
+// On a CUDA device, of contiguous dy and x; x may be undefined where only dbias is wanted.
+LayerNormGradients device_gradients(const Tensor& dy, const Tensor& x, const Tensor& weight,
+                                    const Tensor& bias, const Tensor& mean, const Tensor& rstd,
+                                    const LayerNormWanted& wanted) {
+  const Device device =
+      common_device("layer_norm backward", {&dy, &x, &weight, &bias, &mean, &rstd});
+  const bool nothing = dy.numel() == 0;
+  const auto like = [&](const Tensor& parameter, bool is_wanted) {
+    if (!is_wanted) return Tensor();
+    const TensorOptions options = {parameter.dtype(), device};
+    return nothing ? zeros(parameter.shape(), options) : empty(parameter.shape(), options);
+  };
+  LayerNormGradients out{like(x, wanted.dx), like(weight, wanted.dweight),
+                         like(bias, wanted.dbias)};
+  if (!nothing)
+    cuda::layer_norm_rows_backward(dy, x, weight, mean, rstd, out.dx, out.dweight, out.dbias);
+  return out;
+}
+
 }  // namespace
 
 LayerNorm layer_norm_forward(const Tensor& given, int axes, const Tensor& weight,
@@ -127,10 +154,24 @@ LayerNorm layer_norm_forward(const Tensor& given, int axes, const Tensor& weight
   Shape outer = x.shape();
   for (int i = 0; i < axes; ++i) outer = outer.erased(outer.rank() - 1);
   const std::int64_t rows = outer.numel();
+  check_parameter(weight, inner, "weight");
+  check_parameter(bias, inner, "bias");
+  if constexpr (kHasCuda) {
+    if (common_device("layer_norm", {&x, &weight, &bias}).is_cuda()) {
+      LOCKSTEP_CHECK(is_floating(x.dtype()), "layer_norm: expected a floating dtype but got {}",
+                     x.dtype());
+      const TensorOptions of_rows = {compute_dtype(x.dtype()), x.device()};
+      LayerNorm out{empty(x.shape(), {x.dtype(), x.device()}),
+                    n == 0 ? zeros(outer, of_rows) : empty(outer, of_rows),
+                    n == 0 ? zeros(outer, of_rows) : empty(outer, of_rows)};
+      if (x.numel() > 0) cuda::layer_norm_rows(x, weight, bias, eps, out.y, out.mean, out.rstd);
+      return out;
+    }
+  }
   return visit_floating(x.dtype(), "layer_norm", [&]<class T>() {
     using A = Accumulator<T>;
-    const std::vector<A> w = parameter<A>(weight, inner, "weight");
-    const std::vector<A> b = parameter<A>(bias, inner, "bias");
+    const std::vector<A> w = parameter<A>(weight);
+    const std::vector<A> b = parameter<A>(bias);
     LayerNorm out{empty(x.shape(), {x.dtype()}), zeros(outer, {kDTypeOf<A>}),
                   zeros(outer, {kDTypeOf<A>})};
     if (n == 0) return out;
@@ -152,10 +193,14 @@ Tensor layer_norm_backward(const Tensor& given_dy, const Tensor& given_x, int ax
   const Tensor dy = given_dy.contiguous(), x = given_x.contiguous();
   const Shape inner = trailing(x.shape(), axes);
   const std::int64_t n = inner.numel(), rows = mean.numel();
+  check_parameter(weight, inner, "weight");
+  if constexpr (kHasCuda)
+    if (x.device().is_cuda())
+      return device_gradients(dy, x, weight, {}, mean, rstd, {true, false, false}).dx;
   Tensor dx = empty(x.shape(), {x.dtype()});
   visit_floating(x.dtype(), "layer_norm", [&]<class T>() {
     using A = Accumulator<T>;
-    const std::vector<A> w = parameter<A>(weight, inner, "weight");
+    const std::vector<A> w = parameter<A>(weight);
     if (n == 0) return;
     parallel_for(rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
       run_simd([&]() LOCKSTEP_SIMD {
@@ -171,6 +216,9 @@ Tensor layer_norm_backward(const Tensor& given_dy, const Tensor& given_x, int ax
 Tensor layer_norm_backward_weight(const Tensor& given_dy, const Tensor& given_x,
                                   const Tensor& weight, const Tensor& mean, const Tensor& rstd) {
   const Tensor dy = given_dy.contiguous(), x = given_x.contiguous();
+  if constexpr (kHasCuda)
+    if (x.device().is_cuda())
+      return device_gradients(dy, x, weight, {}, mean, rstd, {false, true, false}).dweight;
   return visit_floating(x.dtype(), "layer_norm", [&]<class T>() {
     using A = Accumulator<T>;
     return narrowed(sum_over_rows<T>(dy.data<T>(), x.data<T>(), mean.data<A>(), rstd.data<A>(),
@@ -181,10 +229,27 @@ Tensor layer_norm_backward_weight(const Tensor& given_dy, const Tensor& given_x,
 
 Tensor layer_norm_backward_bias(const Tensor& given_dy, const Tensor& bias) {
   const Tensor dy = given_dy.contiguous();
+  if constexpr (kHasCuda)
+    if (dy.device().is_cuda())
+      return device_gradients(dy, {}, {}, bias, {}, {}, {false, false, true}).dbias;
   const std::int64_t n = bias.numel(), rows = n == 0 ? 0 : dy.numel() / n;
   return visit_floating(dy.dtype(), "layer_norm", [&]<class T>() {
     return narrowed(sum_over_rows<T>(dy.data<T>(), nullptr, nullptr, nullptr, rows, n), bias);
   });
+}
+
+LayerNormGradients layer_norm_gradients(const Tensor& dy, const Tensor& x, int axes,
+                                        const Tensor& weight, const Tensor& bias,
+                                        const Tensor& mean, const Tensor& rstd,
+                                        const LayerNormWanted& wanted) {
+  if constexpr (kHasCuda)
+    if (x.device().is_cuda())
+      return device_gradients(dy.contiguous(), x.contiguous(), weight, bias, mean, rstd, wanted);
+  LayerNormGradients out;
+  if (wanted.dx) out.dx = layer_norm_backward(dy, x, axes, weight, mean, rstd);
+  if (wanted.dweight) out.dweight = layer_norm_backward_weight(dy, x, weight, mean, rstd);
+  if (wanted.dbias) out.dbias = layer_norm_backward_bias(dy, bias);
+  return out;
 }
 
 }  // namespace lockstep::kernels

@@ -24,11 +24,11 @@ Variable layer_norm(const Variable& x, const Shape& normalized_shape, const Vari
     // Of the bias backward needs shape and dtype only.
     return [x = SavedTensor(x.data()), w = SavedTensor(w), b, mean = result.mean,
             rstd = result.rstd, axes](const Tensor& dy, Gradients& dx) {
-      dx.set(0,
-             [&] { return kernels::layer_norm_backward(dy, x.get(), axes, w.get(), mean, rstd); });
-      dx.set(1,
-             [&] { return kernels::layer_norm_backward_weight(dy, x.get(), w.get(), mean, rstd); });
-      dx.set(2, [&] { return kernels::layer_norm_backward_bias(dy, b); });
+      const auto gradients = kernels::layer_norm_gradients(
+          dy, x.get(), axes, w.get(), b, mean, rstd, {dx.needs(0), dx.needs(1), dx.needs(2)});
+      dx.set(0, [&] { return gradients.dx; });
+      dx.set(1, [&] { return gradients.dweight; });
+      dx.set(2, [&] { return gradients.dbias; });
     };
   });
 }
