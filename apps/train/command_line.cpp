@@ -133,6 +133,8 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
       ->default_str("");
   running->add_option("--save-every", r.save_every,
                       "steps between checkpoints within an epoch; 0: none");
+  running->add_option("--device", c.device, "cpu, cuda (one device to a rank) or auto")
+      ->check(CLI::IsMember({"cpu", "cuda", "auto"}));
   running->add_option("--threads", c.threads, "of each rank; 0: its share of the cores");
   running->add_flag("--deterministic,!--no-deterministic", c.deterministic,
                     "the same bits for any number of threads");

@@ -12,6 +12,8 @@ struct TrainCommand {
   train::RecipeOptions recipe;
   std::string dataset;  // "mnist", "digits"
   std::string data_path = "./datasets/";
+  // "cpu"; "cuda": the device of the rank's number on its host; "auto": that where there is one.
+  std::string device = "auto";
   int threads = 0;  // per rank; 0: the launcher's share of the cores
   bool deterministic = true;
   double timeout_seconds = 300;  // of a collective

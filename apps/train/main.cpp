@@ -11,6 +11,7 @@
 #include "command_line.h"
 #include "failure_report.h"
 #include "lockstep/core/check.h"
+#include "lockstep/core/config.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/threads.h"
 #include "lockstep/data/digits.h"
@@ -48,12 +49,28 @@ models::ModelOptions model_options(const data::ImageDataset& images) {
   return options;
 }
 
+// The virtual GPU is taken only where it is asked for.
+Device device_of(const TrainCommand& c, const dist::Environment& environment) {
+  if (c.device == "cpu") return kCpu;
+  if (c.device == "auto" && (kHasVirtualGpu || cuda_device_count() == 0)) return kCpu;
+  const int count = cuda_device_count();
+  LOCKSTEP_CHECK(environment.local_rank < count,
+                 "--device {}: rank {} is number {} on its host and wants CUDA device {}, but this "
+                 "process can use {} of them{}",
+                 c.device, environment.rank, environment.local_rank, environment.local_rank, count,
+                 kHasCuda ? "" : " (this build has no CUDA)");
+  return cuda_device(environment.local_rank);
+}
+
 std::shared_ptr<dist::ProcessGroup> make_group(const dist::Environment& environment,
-                                               const TrainCommand& c) {
+                                               const TrainCommand& c, Device device) {
+  const char* const on_host = environment.world_size > 1 ? "shm" : "local";
   dist::ProcessGroupOptions options;
+  options.device = device;
+  options.host_kind = on_host;
   options.timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(c.timeout_seconds * 1e9));
   const auto join_timeout = std::chrono::ceil<std::chrono::milliseconds>(options.timeout);
-  return dist::make_process_group(environment.world_size > 1 ? "shm" : "local",
+  return dist::make_process_group(device.is_cuda() ? "nccl" : on_host,
                                   dist::open_store(environment, join_timeout), environment.rank,
                                   environment.world_size, options);
 }
@@ -80,16 +97,20 @@ int train_rank(const TrainCommand& c, const dist::Environment& environment,
               valid_size = valid_set->images().shape().erased(0);
   LOCKSTEP_CHECK(size == valid_size, "{}: training images have the size {}, validation images {}",
                  c.dataset, size, valid_size);
-  auto group = make_group(environment, c);
+  const Device device = device_of(c, environment);
+  auto group = make_group(environment, c, device);
   train::same_seeds(c.recipe.seed, environment.rank);
   auto model = std::make_shared<train::Trainable>(
       c.recipe.model, models::make_model(c.recipe.model, model_options(*train_set)));
+  model->module().to(device);
   terminal.say(fmt::format(
-      "{} ({} parameters) on {}: {} training and {} validation images; {} rank{} × {} thread{} "
-      "({}), batch {} per rank",
+      "{} ({} parameters) on {}: {} training and {} validation images; {} rank{} × {} ({}), batch "
+      "{} per rank",
       c.recipe.model, model->module().parameter_count(), c.dataset, train_set->size(),
-      valid_set->size(), group->size(), group->size() == 1 ? "" : "s", num_threads(),
-      num_threads() == 1 ? "" : "s", group->kind(), c.recipe.batch_size));
+      valid_set->size(), group->size(), group->size() == 1 ? "" : "s",
+      device.is_cuda() ? "a CUDA device" + std::string(kHasVirtualGpu ? ", virtual" : "")
+                       : fmt::format("{} thread{}", num_threads(), num_threads() == 1 ? "" : "s"),
+      group->kind(), c.recipe.batch_size));
   train::RecipeRun run(c.recipe, model, {train_set, valid_set}, group, terminal, &stop);
   const train::RunSummary summary = run.run();
   if (summary.stop_reason == "requested") {

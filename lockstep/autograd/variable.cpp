@@ -34,7 +34,7 @@ std::vector<BackwardRoot> make_roots(std::span<const Variable> outputs,
           "backward: a gradient must be given for an output of shape {}: only one with a "
           "single element has a default (1)",
           y.shape());
-      gradient = full(y.shape(), 1, {.dtype = y.dtype()});
+      gradient = full(y.shape(), 1, {y.dtype(), y.data().device()});
     }
     check_like_value("backward: gradient", gradient, y.data());
     roots.push_back({y.state()->gradient_edge(), std::move(gradient)});

@@ -9,7 +9,9 @@ Bucket::Bucket(int index, std::vector<std::size_t> members,
     : index_(index), members_(std::move(members)) {
   std::int64_t count = 0;
   for (std::size_t i : members_) count += parameters[i].variable.numel();
-  flat_ = group.allocate_tensor({count}, parameters[members_.front()].variable.dtype());
+  const Tensor& first = parameters[members_.front()].variable.data();
+  flat_ = first.device().is_cuda() ? zeros({count}, {first.dtype(), first.device()})
+                                   : group.allocate_tensor({count}, first.dtype());
   std::int64_t offset = 0;
   for (std::size_t i : members_) {
     const Tensor& value = parameters[i].variable.data();

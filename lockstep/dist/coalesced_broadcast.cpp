@@ -1,6 +1,7 @@
 #include "lockstep/dist/coalesced_broadcast.h"
 
 #include <map>
+#include <string>
 
 #include "lockstep/dist/process_group.h"
 
@@ -21,12 +22,13 @@ void for_each_part(const std::vector<Tensor>& tensors, const Tensor& flat, F&& f
 
 CoalescedBroadcast::CoalescedBroadcast(std::vector<Tensor> tensors, int root, ProcessGroup& group)
     : is_root_(group.rank() == root) {
-  std::map<DType, std::vector<Tensor>> by_dtype;
-  for (Tensor& t : tensors) by_dtype[t.dtype()].push_back(std::move(t));
-  for (auto& [dtype, list] : by_dtype) {
+  std::map<std::pair<DType, std::string>, std::vector<Tensor>> alike;
+  for (Tensor& t : tensors) alike[{t.dtype(), t.device().str()}].push_back(std::move(t));
+  for (auto& [kind, list] : alike) {
     std::int64_t count = 0;
     for (const Tensor& t : list) count += t.numel();
-    Block block{std::move(list), empty({count}, {.dtype = dtype}), nullptr};
+    const Tensor flat = empty({count}, {list[0].dtype(), list[0].device()});
+    Block block{std::move(list), flat, nullptr};
     if (is_root_)
       for_each_part(block.tensors, block.flat,
                     [](const Tensor& t, const Tensor& part) { copy_elements(part, t); });

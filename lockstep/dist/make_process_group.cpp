@@ -1,5 +1,7 @@
 #include "lockstep/core/check.h"
+#include "lockstep/core/config.h"
 #include "lockstep/dist/local_group.h"
+#include "lockstep/dist/nccl_group.h"
 #include "lockstep/dist/process_group.h"
 #include "lockstep/dist/shm_group.h"
 #include "lockstep/dist/store.h"
@@ -16,7 +18,12 @@ std::shared_ptr<ProcessGroup> make_process_group(std::string_view kind,
                  options.timeout.count());
   if (kind == "local") return make_local_group(*store, rank, size, options);
   if (kind == "shm") return make_shm_group(*store, rank, size, options);
-  throw Error(fmt::format("make_process_group: no transport \"{}\"; there are local, shm", kind));
+  if (kind == "nccl") {
+    if constexpr (kHasNccl) return make_nccl_group(std::move(store), rank, size, options);
+    throw Error("make_process_group: this build of Lockstep has no NCCL");
+  }
+  throw Error(
+      fmt::format("make_process_group: no transport \"{}\"; there are local, shm, nccl", kind));
 }
 
 }  // namespace lockstep::dist

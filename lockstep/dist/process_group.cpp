@@ -38,7 +38,7 @@ Span span_of(const Tensor& tensor) {
                  "span_of: a tensor of shape {} whose elements do not fill one block of memory; "
                  "call contiguous() first",
                  tensor.shape());
-  return {tensor.data(), tensor.numel(), tensor.dtype()};
+  return {tensor.data(), tensor.numel(), tensor.dtype(), tensor.device()};
 }
 
 }  // namespace lockstep::dist

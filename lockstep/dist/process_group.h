@@ -1,5 +1,5 @@
 // ProcessGroup: the ranks of a job and the collectives among them. One interface for all
-// transports: `local` (ranks are threads), `shm` (processes of one host), `tcp`, `mpi`.
+// transports: `local` (ranks are threads), `shm` (processes of one host), `nccl` (CUDA devices).
 #pragma once
 
 #include <chrono>
@@ -115,10 +115,15 @@ struct ProcessGroupOptions {
   std::chrono::nanoseconds timeout = std::chrono::minutes(5);
   // Tells the groups of one job apart in the store ("world", "subgroup-0", …).
   std::string name = "world";
+  // nccl: this rank's device.
+  Device device = kCpu;
+  // nccl: the transport of what lies in the host's memory, "shm" or "local".
+  std::string host_kind = "shm";
 };
 
 // Collective. `kind`: "local" (the ranks are threads of this process and `store` is one they
-// share), "shm", and what other transports add. Returns once all ranks are there; TimeoutError
+// share), "shm" or, in builds for CUDA, "nccl": CUDA devices, one to a rank, and a group of
+// `host_kind` beside it for memory of the host. Returns once all ranks are there; TimeoutError
 // names those that are not.
 std::shared_ptr<ProcessGroup> make_process_group(std::string_view kind,
                                                  std::shared_ptr<Store> store, int rank, int size,

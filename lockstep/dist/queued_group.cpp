@@ -39,8 +39,17 @@ void QueuedGroup::run(Lane& lane, const Collective& collective) {
   bytes_.fetch_add(collective.input.bytes(), std::memory_order_relaxed);
 }
 
-std::shared_ptr<Work> QueuedGroup::enqueue(const Collective& collective) {
+void QueuedGroup::check(const Collective& collective) const {
   check_collective(collective, rank(), size());
+  for (const Device device : {collective.input.device, collective.output.device})
+    LOCKSTEP_CHECK(device.is_cpu(),
+                   "{}: the {} group works on memory of the CPU but got some of {}; the nccl "
+                   "group works on CUDA devices",
+                   describe(collective), kind(), device.str());
+}
+
+std::shared_ptr<Work> QueuedGroup::enqueue(const Collective& collective) {
+  check(collective);
   auto work = std::make_shared<Work>(describe(collective), timeout());
   Lane& where = lane(collective.kind);
   unfinished_.fetch_add(1, std::memory_order_relaxed);
@@ -92,7 +101,7 @@ std::shared_ptr<Work> QueuedGroup::recv(Span buffer, int peer, Tag tag) {
 
 void QueuedGroup::all_reduce_sync(ConstSpan input, Span output, ReduceOp op, Tag tag) {
   const Collective collective{CollectiveKind::kAllReduce, op, 0, tag, input, output};
-  check_collective(collective, rank(), size());
+  check(collective);
   Lane& where = collective_lane_;
   if (!where.queue.run_here_if_idle([&] { run(where, collective); })) enqueue(collective)->wait();
 }

@@ -53,6 +53,7 @@ class QueuedGroup : public ProcessGroup {
   };
 
   Lane& lane(CollectiveKind kind);
+  void check(const Collective& collective) const;
   std::shared_ptr<Work> enqueue(const Collective& collective);
   void run(Lane& lane, const Collective& collective);
   void fail(std::exception_ptr error, const std::string& reason) noexcept;

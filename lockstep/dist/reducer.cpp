@@ -5,6 +5,7 @@
 #include "lockstep/autograd/engine.h"
 #include "lockstep/autograd/reachable.h"
 #include "lockstep/core/check.h"
+#include "lockstep/core/current_stream.h"
 #include "lockstep/dist/process_group.h"
 #include "lockstep/kernels/scale.h"
 
@@ -177,6 +178,8 @@ void Reducer::launch_full_buckets() {
 }
 
 void Reducer::wait_for_buckets() {
+  const Device device = buckets_.front().flat().device();
+  if (device.is_cuda()) timing_.device_wait = {current_stream(device).record(), {}};
   for (Bucket& bucket : buckets_) {
     bucket.work->wait();
     const WorkTimes times = bucket.work->times();
@@ -185,6 +188,7 @@ void Reducer::wait_for_buckets() {
     bucket.work.reset();
     timing_.buckets.push_back(bucket.timing);
   }
+  if (device.is_cuda()) timing_.device_wait->end = current_stream(device).record();
   timing_.finished = steady_now_ns();
 }
 

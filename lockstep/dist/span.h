@@ -11,12 +11,14 @@
 
 namespace lockstep::dist {
 
-// `count` elements of `dtype`, one after the other. `data` need not be aligned to the element and
-// may be null where count is 0. The memory must live until the Work that uses it is done.
+// `count` elements of `dtype` in the memory of `device`, one after the other. On the CPU `data`
+// need not be aligned to the element; it may be null where count is 0. The memory must live until
+// the Work that uses it is done.
 struct Span {
   void* data = nullptr;
   std::int64_t count = 0;
   DType dtype = DType::kF32;
+  Device device = kCpu;
 
   std::size_t bytes() const { return static_cast<std::size_t>(count) * dtype_size(dtype); }
 };
@@ -25,19 +27,20 @@ struct ConstSpan {
   const void* data = nullptr;
   std::int64_t count = 0;
   DType dtype = DType::kF32;
+  Device device = kCpu;
 
   ConstSpan() = default;
-  ConstSpan(const void* data, std::int64_t count, DType dtype)
-      : data(data), count(count), dtype(dtype) {}
+  ConstSpan(const void* data, std::int64_t count, DType dtype, Device device = kCpu)
+      : data(data), count(count), dtype(dtype), device(device) {}
   ConstSpan(const Span& span)  // NOLINT: a Span is a ConstSpan
-      : data(span.data), count(span.count), dtype(span.dtype) {}
+      : data(span.data), count(span.count), dtype(span.dtype), device(span.device) {}
 
   std::size_t bytes() const { return static_cast<std::size_t>(count) * dtype_size(dtype); }
 };
 
 template <class T>
 Span span_of(T* data, std::int64_t count) {
-  return {data, count, kDTypeOf<T>};
+  return {data, count, kDTypeOf<T>, kCpu};
 }
 template <class T>
 ConstSpan span_of(const T* data, std::int64_t count) {

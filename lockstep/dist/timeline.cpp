@@ -5,6 +5,12 @@
 
 namespace lockstep::dist {
 
+double StepTiming::exposed_ms() const {
+  if (!device_wait) return static_cast<double>(finished - last_gradient) * 1e-6;
+  if (!device_wait->begin.query() || !device_wait->end.query()) return 0;
+  return static_cast<double>(device_wait->end.since(device_wait->begin).count()) * 1e-6;
+}
+
 double StepTiming::communication_ms() const {
   // Works of one group run one after the other, so the intervals don't overlap.
   std::int64_t sum = 0;

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
+
+#include "lockstep/core/stream.h"
 
 namespace lockstep::dist {
 
@@ -23,9 +26,16 @@ struct StepTiming {
   std::int64_t last_gradient = 0;
   std::int64_t finished = 0;  // all buckets reduced, gradients ready to use
   std::vector<BucketTiming> buckets;
+  // Of parameters on a CUDA device: where its stream began and ended to wait for the buckets. Times
+  // of communication on the device are not known to the host's clock.
+  struct DeviceWait {
+    Event begin, end;
+  };
+  std::optional<DeviceWait> device_wait;
 
-  // Communication after the last gradient was there: the part that backward did not hide.
-  double exposed_ms() const { return static_cast<double>(finished - last_gradient) * 1e-6; }
+  // Communication after the last gradient was there: the part that backward did not hide. On a CUDA
+  // device by its clock, and 0 as long as it is not over.
+  double exposed_ms() const;
   // Time in which at least one bucket was on its way.
   double communication_ms() const;
   // Share of the communication that lay under backward, 0 to 1; 1 where there was none.

@@ -71,7 +71,7 @@ void verify_parameters(const std::vector<NamedParameter>& parameters, ProcessGro
 std::uint64_t checksum(const std::vector<NamedParameter>& parameters) {
   std::uint64_t hash = kFnvOffset;
   for (const NamedParameter& p : parameters) {
-    const Tensor value = p.variable.data().contiguous();
+    const Tensor value = p.variable.data().to(kCpu).contiguous();
     const auto* bytes = static_cast<const unsigned char*>(value.data());
     const std::size_t n = value.nbytes();
     for (std::size_t i = 0; i < n; ++i) hash = (hash ^ bytes[i]) * kFnvPrime;

@@ -27,21 +27,26 @@ struct WorkTimes {
 };
 
 // Thread-safe.
+//
+// Of memory on a CUDA device: wait() does not hold up the host. It makes the device's current
+// stream wait, so that what comes after it there sees the result; the host sees errors later, at
+// the next call of the group. Times but `enqueued` stay 0.
 class Work {
  public:
+  virtual ~Work() = default;
   // `description` as in "all_reduce sum of 100 f32 (step 3, bucket 0)"; `timeout` counts from the
   // start of the work.
   Work(std::string description, std::chrono::nanoseconds timeout);
 
   // Finished, well or not. Never throws, never waits.
-  bool done() const;
+  virtual bool done() const;
   // Returns once the work is done; rethrows what it failed with: TimeoutError at the group's
   // timeout (names collective, sequence number, tag and missing ranks), CommError where a peer
   // died, left, aborted or asked for something else. May be called any number of times, in any
   // order among works.
-  void wait();
+  virtual void wait();
   // Null while running and after success.
-  std::exception_ptr error() const;
+  virtual std::exception_ptr error() const;
   WorkTimes times() const;
   const std::string& description() const { return description_; }
 

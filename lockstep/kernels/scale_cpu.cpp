@@ -1,10 +1,14 @@
+#include "lockstep/core/config.h"
 #include "lockstep/core/dispatch.h"
+#include "lockstep/kernels/arithmetic.h"
 #include "lockstep/kernels/scale.h"
 
 namespace lockstep::kernels {
 
 void scale_(const Tensor& x, double factor) {
   LOCKSTEP_CHECK(x.is_dense(), "scale_: expected a dense tensor but got strides {}", x.strides());
+  if constexpr (kHasCuda)
+    if (x.device().is_cuda()) return factor == 1 ? x.bump_version() : mul_into(x, x, factor);
   x.bump_version();
   if (factor == 1) return;
   visit_floating(x.dtype(), "scale_", [&]<class T>() {

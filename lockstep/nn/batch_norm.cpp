@@ -3,6 +3,7 @@
 #include "lockstep/autograd/ops/batch_norm.h"
 #include "lockstep/autograd/ops/batch_norm_pool.h"
 #include "lockstep/core/check.h"
+#include "lockstep/kernels/arithmetic.h"
 #include "lockstep/nn/init.h"
 
 namespace lockstep::nn {
@@ -40,11 +41,12 @@ template <class Op>
 Variable BatchNormImpl::with_statistics(const Op& op) {
   if (!options.track_running_stats()) return op(Tensor(), Tensor(), true, 0.0);
   if (!is_training()) return op(running_mean.data(), running_var.data(), false, 0.0);
-  auto* batches = num_batches_tracked.data().data<std::int64_t>();
-  const double momentum = options.momentum().value_or(1.0 / static_cast<double>(*batches + 1));
+  const Tensor& batches = num_batches_tracked.data();
+  // On a CUDA device item() waits: only without a momentum is the number needed.
+  const double momentum = options.momentum() ? *options.momentum() : 1.0 / (batches.item() + 1);
   Variable y = op(running_mean.data(), running_var.data(), true, momentum);
-  ++*batches;  // after the operation: a batch that it refused does not count
-  num_batches_tracked.data().bump_version();
+  // After the operation: a batch that it refused does not count.
+  kernels::add_into(batches, batches, 1);
   return y;
 }
 

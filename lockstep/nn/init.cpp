@@ -58,8 +58,9 @@ void normal_(const Variable& weight, double mean, double std, Generator& generat
 }
 
 void constant_(const Variable& weight, double value) {
-  copy_elements(weight.data(),
-                full(Shape{}, value, {.dtype = weight.dtype()}).expand(weight.shape()));
+  copy_elements(
+      weight.data(),
+      full(Shape{}, value, {weight.dtype(), weight.data().device()}).expand(weight.shape()));
 }
 
 void zeros_(const Variable& weight) { zero_(weight.data()); }

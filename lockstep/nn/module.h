@@ -74,6 +74,9 @@ class Module {
   // Parameters and buffers of a floating dtype become `dtype`; gradients are dropped. Handles that
   // others hold (an optimizer's, a member's) see the change. recurse = false: this module alone.
   void to(DType dtype, bool recurse = true);
+  // Parameters and buffers of the whole tree go to the device; gradients are dropped. Before the
+  // optimizer and DDP are made. Handles that others hold see the change.
+  void to(Device device);
   // Elements of all parameters.
   std::int64_t parameter_count() const;
 

@@ -11,7 +11,7 @@ namespace {
 
 bool same_values(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
-  const Tensor x = a.contiguous(), y = b.contiguous();
+  const Tensor x = a.to(kCpu).contiguous(), y = b.to(kCpu).contiguous();
   return x.nbytes() == 0 || std::memcmp(x.data(), y.data(), x.nbytes()) == 0;
 }
 
@@ -38,6 +38,17 @@ void Module::to(DType dtype, bool recurse) {
     apply(convert_own);
   else
     convert_own(*this);
+}
+
+void Module::to(Device device) {
+  require_device(device, "Module.to");
+  apply([&](Module& module) {
+    for (const NamedVariables* all : {&module.parameters_, &module.buffers_})
+      for (const auto& [name, handle] : *all) {
+        Variable variable = handle;
+        if (variable.data().device() != device) variable.set_data(variable.data().to(device));
+      }
+  });
 }
 
 StateDict Module::state_dict() const {

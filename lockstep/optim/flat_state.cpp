@@ -13,9 +13,15 @@ const Tensor& FlatState::view(const std::vector<Variable>& params, std::size_t i
 
 void FlatState::allocate(const std::vector<Variable>& params) {
   std::int64_t f32 = 0, f64 = 0;
+  const Device device = params.empty() ? kCpu : params[0].data().device();
+  for (const Variable& p : params)
+    LOCKSTEP_CHECK(p.data().device() == device,
+                   "optimizer: expected all parameters of a group on one device but got some on {} "
+                   "and some on {}",
+                   device.str(), p.data().device().str());
   for (const Variable& p : params) (p.dtype() == kF64 ? f64 : f32) += p.numel();
-  flat_f32_ = zeros({f32});
-  flat_f64_ = zeros({f64}, {.dtype = kF64});
+  flat_f32_ = zeros({f32}, {kF32, device});
+  flat_f64_ = zeros({f64}, {kF64, device});
   f32 = f64 = 0;
   for (const Variable& p : params) {
     const bool wide = p.dtype() == kF64;

@@ -13,7 +13,7 @@ namespace lockstep::optim {
 
 // All f32, f16 and bf16 parameters of the group share one flat f32 tensor, all f64 ones one flat
 // f64 tensor, without gaps, in the order of the parameters. Each parameter sees its part as a view
-// of its own shape and strides. Allocated, with zeros, on first use.
+// of its own shape and strides. Allocated, with zeros, on first use, on the parameters' device.
 class FlatState {
  public:
   // The view of parameter i of `params`; the list must be the same at every call.

@@ -20,8 +20,9 @@ std::string checksum_text(const TensorMap& tensors) {
 
 }  // namespace
 
-void save_checkpoint(const std::string& path, const TensorMap& tensors,
-                     const CheckpointInfo& info) {
+void save_checkpoint(const std::string& path, const TensorMap& given, const CheckpointInfo& info) {
+  TensorMap tensors;
+  for (const auto& [name, tensor] : given) tensors[name] = tensor.to(kCpu);
   save_safetensors(path, tensors,
                    {{"format", kFormat},
                     {"version", kVersion},

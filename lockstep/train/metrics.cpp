@@ -10,7 +10,7 @@ std::int64_t count_correct(const Tensor& logits, const Tensor& targets) {
   LOCKSTEP_CHECK(logits.dim() == 2 && targets.dim() == 1 && logits.size(0) == targets.size(0),
                  "count_correct: expected logits (N, C) and targets (N,) but got {} and {}",
                  logits.shape(), targets.shape());
-  const Tensor rows = logits.contiguous(), wanted = targets.contiguous();
+  const Tensor rows = logits.to(kCpu).contiguous(), wanted = targets.to(kCpu).contiguous();
   const auto* target = wanted.data<std::int64_t>();
   const std::int64_t n = rows.size(0), c = rows.size(1);
   std::int64_t correct = 0;

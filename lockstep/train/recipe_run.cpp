@@ -9,6 +9,7 @@
 #include "lockstep/autograd/ops/cross_entropy.h"
 #include "lockstep/core/check.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/pinned_memory.h"
 #include "lockstep/data/shard.h"
 #include "lockstep/optim/lookahead.h"
 #include "lockstep/optim/sgd.h"
@@ -88,6 +89,7 @@ RecipeRun::RecipeRun(RecipeOptions options, std::shared_ptr<Trainable> model, Re
       group_(group),
       reporter_(reporter),
       stop_(stop),
+      device_(model_->module().parameters().front().data().device()),
       agreement_(*group_),
       terms_(agreed_terms(data)),
       folder_(options_.model_path, options_.exp_name, group_->rank() == 0),
@@ -268,9 +270,14 @@ bool RecipeRun::train_epoch(std::int64_t epoch) {
   return true;
 }
 
+// The copy runs beside the host, from memory that the device reads by itself.
+Tensor RecipeRun::on_device(const Tensor& x) const {
+  return device_.is_cpu() ? x : pin_memory(x).to(device_, /*non_blocking=*/true);
+}
+
 Variable RecipeRun::forward(const data::Batch& batch) {
   try {
-    return ddp_(Variable(batch.data));
+    return ddp_(Variable(on_device(batch.data)));
   } catch (const Error& e) {
     // What batch norm says of a lone value does not tell which flag to turn.
     if (batch.size() != 1 || !std::string_view(e.what()).starts_with("batch_norm")) throw;
@@ -282,11 +289,11 @@ Variable RecipeRun::forward(const data::Batch& batch) {
 void RecipeRun::train_step(const data::Batch& batch) {
   const auto start = Clock::now();
   const Variable logits = forward(batch);
-  const Variable loss = cross_entropy(logits, batch.target);
+  const Variable loss = cross_entropy(logits, on_device(batch.target));
   optimizer_->zero_grad();
   // The published code divides the loss, already a mean, by the batch size again.
   const double weight = options_.recipe_compat ? 1.0 / static_cast<double>(batch.size()) : 1.0;
-  loss.backward(full(loss.shape(), weight, {.dtype = loss.dtype()}));
+  loss.backward(full(loss.shape(), weight, {loss.dtype(), device_}));
   rate_used_ = rates_.learning_rate();
   optimizer_->step();
   rates_.after_step();
@@ -306,8 +313,8 @@ std::optional<Totals> RecipeRun::evaluate() {
   // A rank with fewer batches goes through the votes all the same.
   for (std::int64_t step = 0; step < valid_steps_; ++step) {
     if (std::optional<data::Batch> batch = valid_loader_.next()) {
-      const Variable logits = ddp_(Variable(batch->data));
-      const Variable loss = cross_entropy(logits, batch->target);
+      const Variable logits = ddp_(Variable(on_device(batch->data)));
+      const Variable loss = cross_entropy(logits, on_device(batch->target));
       mine.add(loss.item(), count_correct(logits.data(), batch->target), batch->size());
     }
     if (stop_requested()) return std::nullopt;

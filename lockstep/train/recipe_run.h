@@ -27,8 +27,9 @@ struct RecipeData {
 // Collective from construction to destruction: every rank makes one with the same options.
 class RecipeRun {
  public:
-  // Throws Error for options or data that can't be trained on, and what DDP throws for models that
-  // differ. `stop` (may be null) may be set at any time, e.g. by a signal handler.
+  // The model is trained on the device that it is on. Throws Error for options or data that can't
+  // be trained on, and what DDP throws for models that differ. `stop` (may be null) may be set at
+  // any time, e.g. by a signal handler.
   RecipeRun(RecipeOptions options, std::shared_ptr<Trainable> model, RecipeData data,
             std::shared_ptr<dist::ProcessGroup> group, Reporter& reporter,
             const std::atomic<bool>* stop = nullptr);
@@ -49,6 +50,7 @@ class RecipeRun {
   // resume_terms(), once every option that all ranks must share is known to be the same.
   std::string agreed_terms(const RecipeData& data) const;
   Variable forward(const data::Batch& batch);
+  Tensor on_device(const Tensor& x) const;
   bool is_finished() const;
   // Ends a run that was resumed after its end: its files stay as they are.
   RunSummary finished_before(double seconds);
@@ -66,6 +68,7 @@ class RecipeRun {
   std::shared_ptr<dist::ProcessGroup> group_;
   Reporter& reporter_;
   const std::atomic<bool>* stop_;
+  const Device device_;  // the model's
   Agreement agreement_;
   std::string terms_;  // resume_terms()
   RunFolder folder_;
