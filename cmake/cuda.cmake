@@ -45,6 +45,6 @@ function(lockstep_cuda_sources target)
   endif()
   set_source_files_properties(${ARGN} PROPERTIES
     LANGUAGE CXX
-    COMPILE_OPTIONS "-x;c++;-fsanitize=thread;-Wno-tsan;-Wno-unknown-pragmas;-O1")
+    COMPILE_OPTIONS "-x;c++;-fsanitize=thread;-Wno-tsan;-Wno-unknown-pragmas;-O1;--param=tsan-distinguish-volatile=1")
   target_link_libraries(${target} PRIVATE lockstep_vgpu)
 endfunction()

@@ -1,4 +1,6 @@
 // Blocks, warps, barriers, shared memory, atomics.
+#undef NDEBUG  // assertions of kernels are tested
+#include <cassert>
 #include <numeric>
 
 #include "vgpu/device_buffer.cuh"
@@ -186,19 +188,24 @@ __global__ void diverged_kernel(int* out) {
   if (threadIdx.x != 40) out[threadIdx.x] = __shfl_sync(~0u, 1, 0);
   __syncthreads();
 }
-__global__ void waits_for_ended_lane_kernel(int* out) {
+// Nobody waits for a lane that has ended, but it has nothing to give either.
+__global__ void ended_lane_kernel(int* out, int source) {
   if (threadIdx.x == 3) return;
-  out[threadIdx.x] = __shfl_sync(~0u, 1, 0);
+  __syncwarp();
+  const unsigned votes = __ballot_sync(~0u, 1);
+  out[threadIdx.x] = static_cast<int>(votes) + __shfl_sync(~0u, 1, source);
 }
 __global__ void foreign_mask_kernel(int* out) { out[threadIdx.x] = __shfl_sync(0xfffffffeu, 1, 1); }
 
 TEST_F(Execution, WaitsThatNeverEndAreFaults) {
   Buffer<int> out(64);
-  EXPECT_CUDA(launch(nullptr, 1, 32, 0, waits_for_ended_lane_kernel, out.data()));
+  EXPECT_CUDA(launch(nullptr, 1, 32, 0, ended_lane_kernel, out.data(), 0));
+  EXPECT_EQ(fault(), "");
+  EXPECT_EQ(out.host()[4], static_cast<int>(0xfffffff7u) + 1);
+  EXPECT_CUDA(launch(nullptr, 1, 32, 0, ended_lane_kernel, out.data(), 3));
   std::string text = fault();
-  EXPECT_TRUE(holds(text, "barrier: ")) << text;
-  EXPECT_TRUE(holds(text, "waits_for_ended_lane_kernel")) << text;
-  EXPECT_TRUE(holds(text, "waits at a shuffle for lane 3, which has ended")) << text;
+  EXPECT_TRUE(holds(text, "a shuffle reads a lane that has ended")) << text;
+  EXPECT_TRUE(holds(text, "ended_lane_kernel")) << text;
 
   vgpu::forget_faults();
   EXPECT_CUDA(launch(nullptr, 1, 32, 0, foreign_mask_kernel, out.data()));
@@ -211,6 +218,98 @@ TEST_F(Execution, WaitsThatNeverEndAreFaults) {
   EXPECT_TRUE(holds(text, "for ever while thread")) << text;
   EXPECT_TRUE(holds(text, "__syncthreads")) << text;
   EXPECT_TRUE(holds(text, "a shuffle")) << text;
+}
+
+__global__ void two_barriers_kernel(int* out, bool divided) {
+  if (divided && threadIdx.x % 2 == 0) {
+    out[threadIdx.x] = 1;
+    __syncthreads();
+  } else {
+    out[threadIdx.x] = 2;
+    __syncthreads();
+  }
+}
+
+TEST_F(Execution, AllThreadsWaitAtTheSameBarrier) {
+  Buffer<int> out(64);
+  EXPECT_CUDA(launch(nullptr, 1, 64, 0, two_barriers_kernel, out.data(), false));
+  EXPECT_EQ(fault(), "");
+  EXPECT_CUDA(launch(nullptr, 1, 64, 0, two_barriers_kernel, out.data(), true));
+  const std::string text = fault();
+  EXPECT_TRUE(holds(text, "barrier: ")) << text;
+  EXPECT_TRUE(holds(text, "the __syncthreads of execution_test.cu:")) << text;
+}
+
+constexpr int kBound = 96;
+__global__ void __launch_bounds__(kBound, 2) bounded_kernel(int* out) { out[threadIdx.x] = 1; }
+template <class T, int kN>
+__global__ void __launch_bounds__(kN) bounded_template_kernel(T* out) {
+  out[threadIdx.y * blockDim.x + threadIdx.x] = 1;
+}
+
+TEST_F(Execution, LaunchBoundsAreKept) {
+  Buffer<int> out(128);
+  EXPECT_CUDA(launch(nullptr, 1, 96, 0, bounded_kernel, out.data()));
+  EXPECT_EQ(launch(nullptr, 1, 97, 0, bounded_kernel, out.data()), cudaErrorInvalidConfiguration);
+  EXPECT_CUDA(launch(nullptr, 1, {16, 4}, 0, bounded_template_kernel<int, 64>, out.data()));
+  EXPECT_EQ(launch(nullptr, 1, {16, 5}, 0, bounded_template_kernel<int, 64>, out.data()),
+            cudaErrorInvalidConfiguration);
+  EXPECT_CUDA(launch(nullptr, 1, 128, 0, bounded_template_kernel<int, 128>, out.data()));
+  EXPECT_EQ(fault(), "");
+  cudaGetLastError();
+}
+
+__global__ void more_warp_kernel(unsigned* out) {
+  int same = 0;
+  const unsigned lane = threadIdx.x;
+  const unsigned all = __match_all_sync(~0u, 5, &same), none = __match_all_sync(~0u, lane, &same);
+  const unsigned values[] = {all,
+                             none,
+                             static_cast<unsigned>(same),
+                             __reduce_and_sync(~0u, ~lane),
+                             __reduce_or_sync(~0u, lane),
+                             __reduce_xor_sync(~0u, lane * lane)};
+  __nanosleep(100);
+  for (unsigned i = 0; i < 6; ++i) out[lane * 6 + i] = values[i];
+}
+
+TEST_F(Execution, MoreWarpOperations) {
+  Buffer<unsigned> out(32 * 6);
+  EXPECT_CUDA(launch(nullptr, 1, 32, 0, more_warp_kernel, out.data()));
+  EXPECT_EQ(fault(), "");
+  unsigned squares = 0;
+  for (unsigned i = 0; i < 32; ++i) squares ^= i * i;
+  const auto got = out.host();
+  for (std::size_t t = 0; t < 32; ++t)
+    EXPECT_EQ(std::vector<unsigned>(&got[t * 6], &got[t * 6] + 6),
+              (std::vector<unsigned>{~0u, 0, 0, 0xffffffe0u, 31, squares}));
+}
+
+__global__ void scopes_kernel(unsigned* x) {
+  atomicAdd_system(x, 1u);
+  atomicMax_block(x + 1, threadIdx.x);
+  atomicOr_system(x + 2, 1u << threadIdx.x);
+  atomicCAS_system(x + 3, 0u, 7u);
+}
+
+TEST_F(Execution, AtomicsOfOtherScopes) {
+  Buffer<unsigned> x(std::vector<unsigned>(4, 0));
+  EXPECT_CUDA(launch(nullptr, 1, 32, 0, scopes_kernel, x.data()));
+  EXPECT_EQ(fault(), "");
+  EXPECT_EQ(x.host(), (std::vector<unsigned>{32, 31, ~0u, 7}));
+}
+
+__global__ void assert_kernel(int n) { assert(static_cast<int>(threadIdx.x) < n); }
+
+TEST_F(Execution, AFalseAssertionEndsTheKernel) {
+  EXPECT_CUDA(launch(nullptr, 1, 32, 0, assert_kernel, 32));
+  EXPECT_EQ(fault(), "");
+  EXPECT_CUDA(launch(nullptr, 1, 32, 0, assert_kernel, 31));
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorAssert);
+  const std::string text = fault();
+  EXPECT_TRUE(holds(text, "assertion: ")) << text;
+  EXPECT_TRUE(holds(text, "thread (31, 0, 0)")) << text;
+  EXPECT_TRUE(holds(text, "static_cast<int>(threadIdx.x) < n")) << text;
 }
 
 TEST_F(Execution, WhatCannotBeLaunchedIsRefused) {

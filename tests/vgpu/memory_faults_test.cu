@@ -164,7 +164,7 @@ __global__ void trap_kernel() {
 
 TEST_F(MemoryFaults, Trap) {
   EXPECT_CUDA(launch(nullptr, 1, 8, 0, trap_kernel));
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorAssert);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
   EXPECT_TRUE(holds(fault(), "thread (5, 0, 0)"));
 }
 

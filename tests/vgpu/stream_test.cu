@@ -4,6 +4,7 @@
 
 #include "vgpu/counters.h"
 #include "vgpu/device_buffer.cuh"
+#include "vgpu/runtime/settings.h"
 
 namespace vgpu_tests {
 namespace {
@@ -199,6 +200,56 @@ TEST_F(Streams, KernelsOfTwoStreamsRunSideBySide) {
   EXPECT_CUDA(launch(second_, 1, 1, 0, set_kernel, flag.data()));
   EXPECT_EQ(fault(), "");
   EXPECT_EQ(out.host()[0], 1);
+}
+
+// However a kernel looks at its flags.
+enum class Look { kVolatile, kAdd, kTwoInTurn };
+__global__ void look_kernel(int* flags, int* out, Look look) {
+  if (look == Look::kVolatile)
+    while (*static_cast<volatile int*>(flags) == 0) {
+    }
+  if (look == Look::kAdd)
+    while (atomicAdd(flags, 0) == 0) {
+    }
+  if (look == Look::kTwoInTurn)
+    while (__atomic_load_n(flags, __ATOMIC_ACQUIRE) == 0 ||
+           __atomic_load_n(flags + 1, __ATOMIC_ACQUIRE) == 0 ||
+           __atomic_load_n(flags, __ATOMIC_ACQUIRE) == 0) {
+    }
+  out[threadIdx.x] = 1;
+}
+
+TEST_F(Streams, AWaitingKernelLetsOthersRun) {
+  for (const Look look : {Look::kVolatile, Look::kAdd, Look::kTwoInTurn}) {
+    Buffer<int> flags(std::vector<int>{0, 0}), out(64);
+    EXPECT_CUDA(launch(first_, 1, 64, 0, look_kernel, flags.data(), out.data(), look));
+    EXPECT_CUDA(launch(second_, 1, 1, 0, set_kernel, flags.data()));
+    EXPECT_CUDA(launch(second_, 1, 1, 0, set_kernel, flags.data() + 1));
+    EXPECT_EQ(fault(), "");
+    EXPECT_EQ(out.host()[63], 1);
+  }
+}
+
+__global__ void endless_kernel(const int* x) {
+  int i = 0;
+  while (i < 5) i = x[i];
+}
+
+TEST_F(Streams, AKernelThatNeverEndsIsAFault) {
+  const vgpu::Settings before = vgpu::settings();
+  vgpu::settings().deadline = 0.1;
+  Buffer<int> flags(std::vector<int>{0, 0}), out(32);
+  for (const Look look : {Look::kVolatile, Look::kAdd}) {
+    EXPECT_CUDA(launch(first_, 1, 32, 0, look_kernel, flags.data(), out.data(), look));
+    const std::string text = fault();
+    EXPECT_TRUE(holds(text, "endless kernel: ")) << text;
+    EXPECT_TRUE(holds(text, "waiting for a flag")) << text;
+    EXPECT_TRUE(holds(text, "look_kernel")) << text;
+    vgpu::forget_faults();
+  }
+  EXPECT_CUDA(launch(first_, 1, 1, 0, endless_kernel, static_cast<const int*>(flags.data())));
+  EXPECT_TRUE(holds(fault(), "endless kernel: "));
+  vgpu::settings() = before;
 }
 
 TEST_F(Streams, CallsAreCounted) {

@@ -96,8 +96,8 @@ std::string words(AccessKind kind, std::size_t bytes) {
 
 void check_shared(Thread& t, const SharedPlace& place, std::size_t bytes, AccessKind kind) {
   const Moment now{t.index, t.index / kWarpSize, t.block->epoch(), t.warp->epoch};
-  const auto problem = t.block->shared_shadow().access(
-      place.offset, bytes, kind != AccessKind::kRead, kind == AccessKind::kAtomic, now);
+  const auto problem =
+      t.block->shared_shadow().access(place.offset, bytes, writes(kind), is_atomic(kind), now);
   if (!problem) return;
   const std::size_t shown = place.shown + (problem->offset - place.offset);
   std::string text = words(kind, bytes) + " at byte " + std::to_string(shown) + " of " + place.name;
@@ -115,6 +115,16 @@ void check_accesses(bool on) {
   if (current_thread != nullptr) current_thread->checked = on;
 }
 
+void check_deadline(Thread& t) {
+  if (std::chrono::steady_clock::now() < running_kernel.deadline) return;
+  t.block->fault(FaultKind::kEndless,
+                 "the kernel still runs after " + std::to_string(settings().deadline) +
+                     " s (LOCKSTEP_VGPU_DEADLINE), " +
+                     (t.polled == nullptr ? std::string("without end")
+                                          : "this thread last waiting for a flag"),
+                 t);
+}
+
 void note_access(const void* pointer, std::size_t bytes, AccessKind kind) {
   Thread* const t = current_thread;
   if (t == nullptr || !t->checked || bytes == 0) return;
@@ -122,6 +132,8 @@ void note_access(const void* pointer, std::size_t bytes, AccessKind kind) {
   if (t->block->owns_stack(address, *t)) return;
   // What is noted must not be noted itself, should an instrumented inline function be called.
   t->checked = false;
+  constexpr std::uint32_t kOften = 1 << 16;
+  if (++running_kernel.accesses % kOften == 0) check_deadline(*t);
   const Settings& s = settings();
   if (s.checks_for(FaultKind::kMisaligned) && (bytes & (bytes - 1)) == 0 && bytes <= 16 &&
       address % bytes != 0)

@@ -11,7 +11,7 @@
 namespace vgpu {
 
 inline constexpr std::size_t kGranule = 4;  // bytes that operations are told apart by
-inline constexpr int kHostDevice = -1;       // "device" of pinned memory
+inline constexpr int kHostDevice = -1;      // "device" of pinned memory
 
 // Who used a granule last, by operation id; 0: nobody.
 struct GranuleUse {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "vgpu/runtime/settings.h"
@@ -28,6 +29,17 @@ const char* op_name(WarpOp op) {
       return "a matrix operation";
   }
   return "";
+}
+
+bool same_place(const std::source_location& a, const std::source_location& b) {
+  return a.line() == b.line() && a.column() == b.column() &&
+         std::strcmp(a.file_name(), b.file_name()) == 0;
+}
+
+std::string place_name(const std::source_location& site) {
+  const char* const slash = std::strrchr(site.file_name(), '/');
+  return std::string("the __syncthreads of ") + (slash == nullptr ? site.file_name() : slash + 1) +
+         ":" + std::to_string(site.line());
 }
 
 std::string waits_at(const Thread& t) {
@@ -128,6 +140,7 @@ void Block::suspend(Thread& thread) {
 // All threads that have not ended are there.
 bool Block::release_block_barrier() {
   int count = 0, waiting = 0;
+  const Thread* first = nullptr;
   bool all = true, any = false;
   BlockVote vote = BlockVote::kNone;
   for (auto& t : threads_) {
@@ -135,6 +148,12 @@ bool Block::release_block_barrier() {
     if (t->state != Thread::State::kAtBlockBarrier) return false;
     if (waiting > 0 && t->vote != vote)
       fault(FaultKind::kBarrier, "threads wait at different kinds of __syncthreads", *t);
+    if (first != nullptr && !same_place(first->site, t->site))
+      fault(FaultKind::kBarrier,
+            "it waits at " + place_name(t->site) + ", but thread " +
+                coordinates(first->place.thread) + " at " + place_name(first->site),
+            *t);
+    first = t.get();
     vote = t->vote;
     ++waiting;
     count += t->predicate != 0;
@@ -162,11 +181,7 @@ bool Block::release_warp_group(Thread& thread) {
   Warp& warp = *thread.warp;
   for (Thread* lane : warp.lanes) {
     if (!((thread.mask >> lane->lane) & 1u)) continue;
-    if (lane->state == Thread::State::kEnded)
-      fault(FaultKind::kBarrier,
-            "it waits at " + waits_at(thread) + " for lane " + std::to_string(lane->lane) +
-                ", which has ended",
-            thread);
+    if (lane->state == Thread::State::kEnded) continue;  // nobody waits for it
     if (lane->state != Thread::State::kAtWarp) return false;
     const bool same = lane->mask == thread.mask &&
                       lane->is_warp_barrier == thread.is_warp_barrier &&
@@ -175,12 +190,13 @@ bool Block::release_warp_group(Thread& thread) {
   }
   LaneValues values{};
   for (Thread* lane : warp.lanes)
-    if ((thread.mask >> lane->lane) & 1u)
+    if (((thread.mask >> lane->lane) & 1u) && lane->state == Thread::State::kAtWarp) {
+      values.came |= 1u << lane->lane;
       for (int k = 0; k < 2; ++k) values.of[lane->lane][k] = lane->operand[k];
+    }
   if (thread.is_warp_barrier) ++warp.epoch;
-  const unsigned mask = thread.mask;
   for (Thread* lane : warp.lanes) {
-    if (!((mask >> lane->lane) & 1u)) continue;
+    if (!((values.came >> lane->lane) & 1u)) continue;
     lane->values = values;
     lane->state = Thread::State::kReady;
   }

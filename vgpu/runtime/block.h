@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <random>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,11 @@ struct Thread {
   State state = State::kReady;
   bool checked = false;          // accesses are looked at
   const void* polled = nullptr;  // the flag that it read last
+  unsigned polls = 0;            // of any flags
 
   // What it waits for.
   BlockVote vote = BlockVote::kNone;
+  std::source_location site;  // of the barrier
   int predicate = 0;
   bool is_warp_barrier = false;
   WarpOp op = WarpOp::kShuffle;
@@ -102,6 +105,9 @@ class Block {
 
 // Sets threadIdx and its like.
 void show_place(const Thread& thread);
+
+// Ends the kernel of the calling thread.
+[[noreturn]] void assertion_failed(const std::string& text);
 
 // The thread that this OS thread is running; null outside kernels.
 extern thread_local Thread* current_thread;

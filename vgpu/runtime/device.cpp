@@ -42,7 +42,7 @@ cudaError_t error_of(FaultKind kind) {
       return cudaErrorIllegalAddress;
     case FaultKind::kMisaligned:
       return cudaErrorMisalignedAddress;
-    case FaultKind::kTrap:
+    case FaultKind::kAssert:
       return cudaErrorAssert;
     default:
       return cudaErrorLaunchFailure;

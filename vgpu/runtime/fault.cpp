@@ -24,6 +24,10 @@ const char* fault_name(FaultKind kind) {
       return "pending asynchronous copy";
     case FaultKind::kTrap:
       return "trap";
+    case FaultKind::kAssert:
+      return "assertion";
+    case FaultKind::kEndless:
+      return "endless kernel";
     case FaultKind::kLibrary:
       return "wrong library call";
   }

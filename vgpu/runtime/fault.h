@@ -16,8 +16,10 @@ enum class FaultKind {
   kStreamRace,     // two operations that nothing orders
   kBarrier,        // threads wait at different places, or for ever
   kPendingCopy,    // memory of an asynchronous copy that was not waited for
-  kTrap,           // assert or trap
-  kLibrary,        // a call of NCCL and its kind that the ranks do not agree on
+  kTrap,           // trap
+  kAssert,
+  kEndless,  // a kernel that runs for longer than it may
+  kLibrary,  // a call of NCCL and its kind that the ranks do not agree on
 };
 
 const char* fault_name(FaultKind kind);  // "out-of-bounds access", …

@@ -61,7 +61,7 @@ void check_launch(Thread& t, Allocation& a, std::size_t offset, std::size_t byte
     a.writes = ZeroedArray<ByteUse>(a.bytes);
     a.reads = ZeroedArray<ByteUse>(a.bytes);
   }
-  const bool atomic = kind == AccessKind::kAtomic, write = kind != AccessKind::kRead;
+  const bool atomic = is_atomic(kind), write = writes(kind);
   const ByteUse now{running_kernel.id, t.block->number(), t.block->epoch(),
                     static_cast<std::uint16_t>(t.index),
                     static_cast<std::uint16_t>(kSeen | (atomic ? kByAtomic : 0))};
@@ -108,8 +108,7 @@ std::string note_operation(Allocation& a, std::size_t offset, std::size_t bytes,
   for (std::size_t g = offset / kGranule; g <= (offset + bytes - 1) / kGranule; ++g) {
     GranuleUse& use = a.granules[g];
     std::uint32_t clash = 0;
-    if (use.write != 0 && use.write != id && !(atomic && use.atomic_write) &&
-        !is_before(use.write))
+    if (use.write != 0 && use.write != id && !(atomic && use.atomic_write) && !is_before(use.write))
       clash = use.write;
     if (write)
       for (const std::uint32_t read : use.reads)
@@ -125,11 +124,10 @@ std::string note_operation(Allocation& a, std::size_t offset, std::size_t bytes,
       use.write = id;
       use.atomic_write = atomic;
       use.reads = {};
-    } else if (std::find(use.reads.begin(), use.reads.end(), id) == use.reads.end()) {
+    } else if (!atomic && std::find(use.reads.begin(), use.reads.end(), id) == use.reads.end()) {
       // In place of one that is over, else of the oldest.
-      auto slot = std::find_if(use.reads.begin(), use.reads.end(), [&](std::uint32_t read) {
-        return read == 0 || is_before(read);
-      });
+      auto slot = std::find_if(use.reads.begin(), use.reads.end(),
+                               [&](std::uint32_t read) { return read == 0 || is_before(read); });
       if (slot == use.reads.end()) slot = std::min_element(use.reads.begin(), use.reads.end());
       *slot = id;
     }
@@ -157,7 +155,7 @@ void check_global(Thread& t, std::uintptr_t address, std::size_t bytes, AccessKi
     if (!s.checks_for(FaultKind::kOutOfBounds)) return;
     t.block->fault(FaultKind::kOutOfBounds, where(), t);
   }
-  const bool write = kind != AccessKind::kRead, atomic = kind == AccessKind::kAtomic;
+  const bool write = writes(kind), atomic = is_atomic(kind);
   if (kind != AccessKind::kWrite && s.checks_for(FaultKind::kUninitialized))
     for (std::size_t i = 0; i < bytes; ++i)
       if (a->written[offset + i] == 0) t.block->fault(FaultKind::kUninitialized, where(), t);

@@ -3,10 +3,14 @@
 // runtime: plain pointers in kernels are seen without any wrapper type.
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "vgpu/include/vgpu/thread.h"
 #include "vgpu/runtime/access.h"
+#include "vgpu/runtime/block.h"
 
 using vgpu::AccessKind;
 using vgpu::note_access;
@@ -17,10 +21,13 @@ void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 
-#define VGPU_ACCESS(size)                                                               \
-  void __tsan_read##size(void* p) { note_access(p, size, AccessKind::kRead); }          \
-  void __tsan_write##size(void* p) { note_access(p, size, AccessKind::kWrite); }        \
-  void __tsan_volatile_read##size(void* p) { note_access(p, size, AccessKind::kRead); } \
+#define VGPU_ACCESS(size)                                                        \
+  void __tsan_read##size(void* p) { note_access(p, size, AccessKind::kRead); }   \
+  void __tsan_write##size(void* p) { note_access(p, size, AccessKind::kWrite); } \
+  void __tsan_volatile_read##size(void* p) {                                     \
+    vgpu::poll(p);                                                               \
+    note_access(p, size, AccessKind::kAtomicRead);                               \
+  }                                                                              \
   void __tsan_volatile_write##size(void* p) { note_access(p, size, AccessKind::kWrite); }
 VGPU_ACCESS(1)
 VGPU_ACCESS(2)
@@ -93,6 +100,7 @@ void __tsan_atomic_signal_fence(int) {}
   }
 #define VGPU_FETCH(bits, type, op)                                        \
   type __tsan_atomic##bits##_fetch_##op(volatile type* p, type v, int) {  \
+    if (v == 0) vgpu::poll(const_cast<type*>(p));                         \
     note_access(const_cast<type*>(p), sizeof(type), AccessKind::kAtomic); \
     return __atomic_fetch_##op(p, v, __ATOMIC_SEQ_CST);                   \
   }
@@ -117,6 +125,16 @@ void* __tsan_memmove(void* to, const void* from, std::size_t n) {
   __tsan_read_range(const_cast<void*>(from), n);
   __tsan_write_range(to, n);
   return std::memmove(to, from, n);
+}
+
+// A false assertion of a kernel; the host's end the program as they always do.
+void __assert_fail(const char* text, const char* file, unsigned line,
+                   const char* function) noexcept {
+  if (vgpu::current_thread == nullptr) {
+    std::fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, text);
+    std::abort();
+  }
+  vgpu::assertion_failed(std::string(file) + ":" + std::to_string(line) + ": " + text);
 }
 
 }  // extern "C"

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <numeric>
 #include <random>
@@ -45,10 +46,13 @@ std::optional<KernelFault> run_kernel(const KernelLaunch& launch, std::uint32_t 
     ExecutionLock lock;
     forget_block_order();
   }
+  const auto deadline = std::chrono::steady_clock::now() +
+                        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                            std::chrono::duration<double>(settings().deadline));
   for (const std::uint32_t number : numbers) {
     ExecutionLock lock;
     running_kernel = {id, &known, reinterpret_cast<std::uintptr_t>(worker.shared),
-                      launch.dynamic_shared};
+                      launch.dynamic_shared, deadline};
     const uint3 index{number % grid.x, number / grid.x % grid.y, number / grid.x / grid.y};
     try {
       Block block(launch, index, number, worker.stacks, worker.shared, order);

@@ -39,11 +39,13 @@ cudaError_t set_dynamic_shared_limit(const void* kernel, int bytes) {
 }
 
 cudaError_t launch_kernel(const cudaLaunchConfig_t& config, const void* kernel,
-                          std::shared_ptr<const KernelCall> call) {
+                          std::shared_ptr<const KernelCall> call, unsigned launch_bound) {
   cudaStream_t stream = resolve(config.stream);
   if (stream == nullptr) return fail(cudaErrorInvalidResourceHandle);
   if (const cudaError_t error = error_of_device(stream->device); error != cudaSuccess) return error;
   if (!is_possible(config.gridDim, config.blockDim)) return fail(cudaErrorInvalidConfiguration);
+  if (config.blockDim.x * config.blockDim.y * config.blockDim.z > launch_bound)
+    return fail(cudaErrorInvalidConfiguration);
   std::lock_guard lock(host_mutex());
   const auto limit = shared_limits().find(kernel);
   if (config.dynamicSmemBytes >

@@ -79,6 +79,7 @@ Settings settings_from_environment() {
   s.devices = static_cast<int>(number("LOCKSTEP_VGPU_DEVICES", 2, 16));
   s.memory = number("LOCKSTEP_VGPU_MEMORY", s.memory, std::uint64_t{1} << 34);
   s.seed = number("LOCKSTEP_VGPU_SEED", 0, ~std::uint64_t{0});
+  s.deadline = static_cast<double>(number("LOCKSTEP_VGPU_DEADLINE", 600, 1000000));
   const char* checks = std::getenv("LOCKSTEP_VGPU_CHECK");
   s.checks = checks_of(checks == nullptr ? "" : checks);
   const char* log = std::getenv("LOCKSTEP_VGPU_LOG");

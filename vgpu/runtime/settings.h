@@ -1,5 +1,5 @@
-// The environment's wishes, read once: LOCKSTEP_VGPU_DEVICES, _MEMORY, _SEED, _CHECK, _LOG, _EXECUTOR
-// and CUDA_VISIBLE_DEVICES.
+// The environment's wishes, read once: LOCKSTEP_VGPU_DEVICES, _MEMORY, _SEED, _CHECK, _LOG,
+// _DEADLINE, _EXECUTOR // and CUDA_VISIBLE_DEVICES.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@ struct Settings {
   unsigned checks = ~0u;                      // bit per FaultKind
 
   std::vector<int> visible;  // CUDA_VISIBLE_DEVICES; empty: all, in order
+  double deadline = 600;     // seconds that a kernel may run, LOCKSTEP_VGPU_DEADLINE
   bool log = false;          // LOCKSTEP_VGPU_LOG: faults to stderr as well
   std::string executor;      // a library that runs the kernels instead (vgpu/executor.h)
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "vgpu/runtime/access.h"
 #include "vgpu/runtime/block.h"
 #include "vgpu/runtime/execution_lock.h"
 
@@ -43,6 +44,14 @@ void wait_for_warp(Thread& t, unsigned mask) {
   t.block->suspend(t);
 }
 
+void yield(Thread& t) {
+  const Unchecked unchecked(t);
+  check_deadline(t);
+  t.block->suspend(t);  // ready, so it comes again
+  let_other_streams_run();
+  show_place(t);
+}
+
 }  // namespace
 
 void show_place(const Thread& t) {
@@ -61,8 +70,12 @@ unsigned active_mask() {
   return mask;
 }
 
-int block_barrier(BlockVote vote, int predicate) {
+int block_barrier(BlockVote vote, int predicate, const std::source_location& site) {
   Thread& t = self();
+  {
+    const Unchecked unchecked(t);
+    t.site = site;
+  }
   t.vote = vote;
   t.predicate = predicate;
   t.mask = 0;
@@ -90,16 +103,27 @@ void* dynamic_shared_memory() { return self().block->dynamic_shared(); }
 
 void poll(const void* flag) {
   Thread* const t = current_thread;
-  if (t == nullptr || std::exchange(t->polled, flag) != flag) return;
-  t->block->suspend(*t);  // ready, so it comes again
-  let_other_streams_run();
-  show_place(*t);
+  if (t == nullptr) return;
+  // The same flag again; or several in turn.
+  constexpr unsigned kOften = 16;
+  if (std::exchange(t->polled, flag) != flag && ++t->polls % kOften != 0) return;
+  yield(*t);
+}
+
+void nanosleep() {
+  if (current_thread != nullptr) yield(*current_thread);
 }
 
 void trap(const char* text) {
   Thread& t = self();
   t.checked = false;
   t.block->fault(FaultKind::kTrap, text, t);
+}
+
+void assertion_failed(const std::string& text) {
+  Thread& t = self();
+  t.checked = false;
+  t.block->fault(FaultKind::kAssert, text, t);
 }
 
 }  // namespace vgpu

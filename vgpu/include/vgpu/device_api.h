@@ -11,7 +11,11 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
-#define __launch_bounds__(...)
+// The bound is noted beside the function: as many bytes before it, and a record in a section of
+// theirs (vgpu/launch.h). A sum of sizes, as the attribute takes no other constant expression.
+#define VGPU_FIRST(n, ...) sizeof(char[n])
+#define __launch_bounds__(...) \
+  __attribute__((patchable_function_entry(VGPU_FIRST(__VA_ARGS__, 0), VGPU_FIRST(__VA_ARGS__, 0))))
 #define __constant__
 // One block runs at a time on a thread of the runtime, so that a variable of that thread is shared
 // by the block's threads, and by them alone.
@@ -19,15 +23,18 @@
 
 inline constexpr int warpSize = vgpu::kWarpSize;
 
-inline void __syncthreads() { vgpu::block_barrier(vgpu::BlockVote::kNone, 0); }
-inline int __syncthreads_count(int predicate) {
-  return vgpu::block_barrier(vgpu::BlockVote::kCount, predicate);
+using VgpuSite = std::source_location;
+inline void __syncthreads(const VgpuSite& site = VgpuSite::current()) {
+  vgpu::block_barrier(vgpu::BlockVote::kNone, 0, site);
 }
-inline int __syncthreads_and(int predicate) {
-  return vgpu::block_barrier(vgpu::BlockVote::kAnd, predicate);
+inline int __syncthreads_count(int predicate, const VgpuSite& site = VgpuSite::current()) {
+  return vgpu::block_barrier(vgpu::BlockVote::kCount, predicate, site);
 }
-inline int __syncthreads_or(int predicate) {
-  return vgpu::block_barrier(vgpu::BlockVote::kOr, predicate);
+inline int __syncthreads_and(int predicate, const VgpuSite& site = VgpuSite::current()) {
+  return vgpu::block_barrier(vgpu::BlockVote::kAnd, predicate, site);
+}
+inline int __syncthreads_or(int predicate, const VgpuSite& site = VgpuSite::current()) {
+  return vgpu::block_barrier(vgpu::BlockVote::kOr, predicate, site);
 }
 inline void __syncwarp(unsigned mask = ~0u) { vgpu::warp_barrier(mask); }
 inline unsigned __activemask() { return vgpu::active_mask(); }
@@ -54,6 +61,7 @@ T shuffle(unsigned mask, T value, int source, bool inside) {
   const LaneValues all = exchange(WarpOp::kShuffle, mask, to_bits(value));
   if (!inside) return value;
   if (!((mask >> source) & 1u)) trap("a shuffle reads a lane that is not in its mask");
+  if (!((all.came >> source) & 1u)) trap("a shuffle reads a lane that has ended");
   return from_bits<T>(all.of[source][0]);
 }
 
@@ -84,7 +92,7 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
   const auto all = vgpu::exchange(vgpu::WarpOp::kVote, mask, predicate != 0);
   unsigned votes = 0;
   for (int lane = 0; lane < warpSize; ++lane)
-    if ((mask >> lane) & 1u) votes |= static_cast<unsigned>(all.of[lane][0]) << lane;
+    if ((all.came >> lane) & 1u) votes |= static_cast<unsigned>(all.of[lane][0]) << lane;
   return votes;
 }
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
@@ -96,8 +104,18 @@ unsigned __match_any_sync(unsigned mask, T value) {
   const auto all = vgpu::exchange(vgpu::WarpOp::kMatch, mask, own);
   unsigned same = 0;
   for (int lane = 0; lane < warpSize; ++lane)
-    if (((mask >> lane) & 1u) && all.of[lane][0] == own) same |= 1u << lane;
+    if (((all.came >> lane) & 1u) && all.of[lane][0] == own) same |= 1u << lane;
   return same;
+}
+template <class T>
+unsigned __match_all_sync(unsigned mask, T value, int* all_same) {
+  const std::uint64_t own = vgpu::to_bits(value);
+  const auto all = vgpu::exchange(vgpu::WarpOp::kMatch, mask, own);
+  bool same = true;
+  for (int lane = 0; lane < warpSize; ++lane)
+    same = same && (!((all.came >> lane) & 1u) || all.of[lane][0] == own);
+  *all_same = same;
+  return same ? all.came : 0u;
 }
 
 namespace vgpu {
@@ -108,7 +126,7 @@ T warp_reduce(unsigned mask, T value, Op op) {
   bool first = true;
   T result{};
   for (int lane = 0; lane < kWarpSize; ++lane) {
-    if (!((mask >> lane) & 1u)) continue;
+    if (!((all.came >> lane) & 1u)) continue;
     const T other = from_bits<T>(all.of[lane][0]);
     result = first ? other : op(result, other);
     first = false;
@@ -133,6 +151,17 @@ template <class T>
 T __reduce_min_sync(unsigned mask, T value) {
   return vgpu::warp_reduce(mask, value, [](T a, T b) { return a < b ? a : b; });
 }
+inline unsigned __reduce_and_sync(unsigned mask, unsigned value) {
+  return vgpu::warp_reduce(mask, value, [](unsigned a, unsigned b) { return a & b; });
+}
+inline unsigned __reduce_or_sync(unsigned mask, unsigned value) {
+  return vgpu::warp_reduce(mask, value, [](unsigned a, unsigned b) { return a | b; });
+}
+inline unsigned __reduce_xor_sync(unsigned mask, unsigned value) {
+  return vgpu::warp_reduce(mask, value, [](unsigned a, unsigned b) { return a ^ b; });
+}
+
+inline void __nanosleep(unsigned) { vgpu::nanosleep(); }
 
 inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
@@ -204,6 +233,36 @@ inline unsigned atomicInc(unsigned* address, unsigned limit) {
 inline unsigned atomicDec(unsigned* address, unsigned limit) {
   return vgpu::atomic_update(
       address, [&](unsigned old) { return old == 0 || old > limit ? limit : old - 1; });
+}
+
+// Of another scope than the device. What they order here is the same.
+#define VGPU_SCOPES(name)                                      \
+  template <class T>                                           \
+  T name##_block(T* address, std::type_identity_t<T> value) {  \
+    return name(address, value);                               \
+  }                                                            \
+  template <class T>                                           \
+  T name##_system(T* address, std::type_identity_t<T> value) { \
+    return name(address, value);                               \
+  }
+VGPU_SCOPES(atomicAdd)
+VGPU_SCOPES(atomicSub)
+VGPU_SCOPES(atomicMax)
+VGPU_SCOPES(atomicMin)
+VGPU_SCOPES(atomicAnd)
+VGPU_SCOPES(atomicOr)
+VGPU_SCOPES(atomicXor)
+VGPU_SCOPES(atomicExch)
+VGPU_SCOPES(atomicInc)
+VGPU_SCOPES(atomicDec)
+#undef VGPU_SCOPES
+template <class T>
+T atomicCAS_block(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
+  return atomicCAS(address, expected, value);
+}
+template <class T>
+T atomicCAS_system(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
+  return atomicCAS(address, expected, value);
 }
 
 // Loads and stores with a wish for the caches: here plain ones.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -25,9 +26,26 @@ namespace vgpu {
 
 // `kernel` names the function for cudaFuncSetAttribute and messages.
 cudaError_t launch_kernel(const cudaLaunchConfig_t& config, const void* kernel,
-                          std::shared_ptr<const KernelCall> call);
+                          std::shared_ptr<const KernelCall> call, unsigned launch_bound);
 cudaError_t set_dynamic_shared_limit(const void* kernel, int bytes);
 void check_accesses(bool on);
+
+// Where __launch_bounds__ has left bytes before functions, in the program or library that launches.
+extern "C" __attribute__((weak, visibility("hidden")))
+const std::uintptr_t __start___patchable_function_entries[];
+extern "C" __attribute__((weak, visibility("hidden")))
+const std::uintptr_t __stop___patchable_function_entries[];
+
+// The most threads of a block that the kernel is compiled for.
+inline unsigned launch_bound(const void* kernel) {
+  constexpr std::uintptr_t kMost = 1024;
+  const auto at = reinterpret_cast<std::uintptr_t>(kernel);
+  std::uintptr_t bound = kMost;
+  for (const std::uintptr_t* entry = __start___patchable_function_entries;
+       entry != __stop___patchable_function_entries; ++entry)
+    if (at - *entry - 1 < bound) bound = at - *entry;
+  return static_cast<unsigned>(bound);
+}
 
 template <class... P>
 class CallOf final : public KernelCall {
@@ -63,7 +81,8 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
                                A&&... arguments) {
   return vgpu::launch_kernel(
       *config, reinterpret_cast<const void*>(kernel),
-      std::make_shared<vgpu::CallOf<P...>>(kernel, std::tuple<P...>(static_cast<P>(arguments)...)));
+      std::make_shared<vgpu::CallOf<P...>>(kernel, std::tuple<P...>(static_cast<P>(arguments)...)),
+      vgpu::launch_bound(reinterpret_cast<const void*>(kernel)));
 }
 
 template <class Kernel>

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <source_location>
 
 #include "vgpu/vector_types.h"
 
@@ -21,14 +22,17 @@ struct ThreadPlace {
 
 // Barriers of the block: all threads that have not ended must come. What each gets of all votes.
 enum class BlockVote { kNone, kCount, kAnd, kOr };
-int block_barrier(BlockVote vote, int predicate);
+// `site` is the place in the program: all must wait at the same.
+int block_barrier(BlockVote vote, int predicate, const std::source_location& site);
 // Barrier of the lanes in `mask`.
 void warp_barrier(unsigned mask);
 
-// What each lane in the mask has brought; all of them must come with the same kind and mask.
+// What each lane in the mask has brought; all of them that have not ended must come with the same
+// kind and mask.
 enum class WarpOp : std::uint8_t { kShuffle, kVote, kMatch, kReduce, kMatrix };
 struct LaneValues {
-  std::uint64_t of[kWarpSize][2];  // lanes outside the mask: undefined
+  std::uint64_t of[kWarpSize][2];  // of lanes that did not come: 0
+  unsigned came = 0;               // the lanes in the mask that have not ended
 };
 LaneValues exchange(WarpOp kind, unsigned mask, std::uint64_t low, std::uint64_t high = 0);
 int lane_id();
@@ -38,8 +42,11 @@ unsigned active_mask();  // lanes of the warp that have not ended
 void* dynamic_shared_memory();
 
 // Called where a thread reads a flag atomically: one that does so again and again must not keep the
-// processor from whoever is to set it. Outside kernels it does nothing.
+// processor from whoever is to set it, be it of another block's stream, device or process. Outside
+// kernels it does nothing.
 void poll(const void* flag);
+// Lets others go on.
+void nanosleep();
 
 // Ends the kernel with a fault.
 [[noreturn]] void trap(const char* text);
