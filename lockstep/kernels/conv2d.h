@@ -21,8 +21,8 @@ namespace lockstep::kernels {
 // How it is computed. kAuto takes the fastest that the build and the processor have for the case.
 enum class ConvAlgorithm {
   kAuto,
-  kDirect,  // oneDNN's; where it has none for the case, kGemm
-  kGemm,    // our own: im2col and a matrix product
+  kDirect,  // oneDNN's, or cuDNN's; where it has none for the case, kGemm
+  kGemm,    // our own: im2col and a matrix product; on a CUDA device an implicit GEMM
 };
 
 struct Conv2dOptions {

@@ -1,10 +1,12 @@
 #include "lockstep/core/check.h"
 #include "lockstep/core/config.h"
 #include "lockstep/kernels/activation.h"
+#include "lockstep/kernels/arithmetic.h"
 #include "lockstep/kernels/cast.h"
 #include "lockstep/kernels/column_sums.h"
 #include "lockstep/kernels/conv2d.h"
 #include "lockstep/kernels/conv2d_cuda.h"
+#include "lockstep/kernels/conv2d_cudnn.h"
 #include "lockstep/kernels/conv2d_plan.h"
 #include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/image_layout.h"
@@ -102,8 +104,12 @@ Tensor conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& b,
   }
   if constexpr (kHasCuda)
     if (device.is_cuda()) {
-      cuda::conv2d_forward(p, images_in, weights.contiguous(MemoryFormat::kChannelsLast), bias,
-                           relu, y);
+      const Tensor last = weights.contiguous(MemoryFormat::kChannelsLast);
+      if (may_use_library(options) && cuda::conv2d_cudnn_forward(p, images_in, last, y)) {
+        if (bias.defined()) add_into(y, y, bias.view({1, bias.numel(), 1, 1}));
+        return relu ? kernels::relu(y) : y;
+      }
+      cuda::conv2d_forward(p, images_in, last, bias, relu, y);
       return y;
     }
   if (may_use_library(options) && conv2d_library_forward(p, images_in, weights, bias, relu, y))
@@ -133,7 +139,9 @@ Tensor conv2d_backward_data(const Tensor& dy, const Tensor& w, const Shape& x,
   const ConvPlan p = plan(x, w.shape(), shape, options);
   if constexpr (kHasCuda)
     if (device.is_cuda()) {
-      cuda::conv2d_backward_data(p, gradient, weights.contiguous(MemoryFormat::kChannelsLast), dx);
+      const Tensor last = weights.contiguous(MemoryFormat::kChannelsLast);
+      if (!may_use_library(options) || !cuda::conv2d_cudnn_backward_data(p, gradient, last, dx))
+        cuda::conv2d_backward_data(p, gradient, last, dx);
       return dx;
     }
   if (may_use_library(options) && conv2d_library_backward_data(p, gradient, weights, dx)) return dx;
@@ -168,7 +176,9 @@ Conv2dWeightGradients conv2d_backward_weights(const Tensor& dy, const Tensor& x,
   if constexpr (kHasCuda)
     if (device.is_cuda()) {
       const Tensor of_w = empty(w, {dtype, device, MemoryFormat::kChannelsLast});
-      cuda::conv2d_backward_weights(p, gradient, images_in, of_w);
+      if (!may_use_library(options) ||
+          !cuda::conv2d_cudnn_backward_weights(p, gradient, images_in, of_w))
+        cuda::conv2d_backward_weights(p, gradient, images_in, of_w);
       const Tensor of_b = with_bias ? empty({w[0]}, {dtype, device}) : Tensor();
       if (with_bias) column_sums(gradient, p.n * p.oh * p.ow, of_b);
       return {of_w.contiguous(), of_b};

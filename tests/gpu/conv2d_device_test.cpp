@@ -67,7 +67,14 @@ class ConvOnDevice : public testing::DeviceTest {
     EXPECT_CLOSE(cast(to_host(got), kF64), exact, tolerance(dtype),
                  tolerance(dtype) * std::sqrt(static_cast<double>(terms)));
   }
-  void expect_like_f64(const ConvCase& c, DType dtype) {
+  // By the library and by our own kernels.
+  void expect_like_f64(const ConvCase& given, DType dtype) {
+    ConvCase own = given;
+    own.options.algorithm = ConvAlgorithm::kGemm;
+    expect_so_like_f64(own, dtype);
+    if (device().is_cuda()) expect_so_like_f64(given, dtype);
+  }
+  void expect_so_like_f64(const ConvCase& c, DType dtype) {
     SCOPED_TRACE(std::string(c.name) + " " + std::string(dtype_name(dtype)));
     const Tensor x = random(c.x, dtype).contiguous(MemoryFormat::kChannelsLast);
     const Tensor w = random(c.w, dtype), b = random({c.w[0]}, dtype);
