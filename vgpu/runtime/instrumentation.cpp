@@ -15,6 +15,22 @@
 using vgpu::AccessKind;
 using vgpu::note_access;
 
+namespace {
+
+// In the largest pieces that are aligned.
+void note_range(void* p, std::size_t n, AccessKind kind) {
+  auto* at = static_cast<char*>(p);
+  while (n > 0) {
+    std::size_t piece = 16;
+    while (piece > n || reinterpret_cast<std::uintptr_t>(at) % piece != 0) piece /= 2;
+    note_access(at, piece, kind);
+    at += piece;
+    n -= piece;
+  }
+}
+
+}  // namespace
+
 extern "C" {
 
 void __tsan_init() {}
@@ -50,12 +66,8 @@ VGPU_UNALIGNED(8)
 VGPU_UNALIGNED(16)
 #undef VGPU_UNALIGNED
 
-void __tsan_read_range(void* p, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) note_access(static_cast<char*>(p) + i, 1, AccessKind::kRead);
-}
-void __tsan_write_range(void* p, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) note_access(static_cast<char*>(p) + i, 1, AccessKind::kWrite);
-}
+void __tsan_read_range(void* p, std::size_t n) { note_range(p, n, AccessKind::kRead); }
+void __tsan_write_range(void* p, std::size_t n) { note_range(p, n, AccessKind::kWrite); }
 void __tsan_vptr_update(void** p, void*) { note_access(p, sizeof(void*), AccessKind::kWrite); }
 void __tsan_vptr_read(void** p) { note_access(p, sizeof(void*), AccessKind::kRead); }
 
