@@ -4,6 +4,7 @@
 
 #include <nccl.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -28,7 +29,7 @@ class NcclCommunicator {
   // What went wrong in the background; empty if nothing did. Never waits.
   std::string asynchronous_error();
   // Its kernels end, whatever the other ranks do. Thread-safe.
-  void abort() noexcept;
+  void end_now() noexcept;
 
  private:
   ncclResult_t settle(ncclResult_t result);
@@ -37,7 +38,7 @@ class NcclCommunicator {
   const Device device_;
   const std::chrono::nanoseconds timeout_;
   ncclComm_t communicator_ = nullptr;
-  bool aborted_ = false;
+  std::atomic<bool> aborted_{false};
 };
 
 ncclDataType_t nccl_type(DType dtype);

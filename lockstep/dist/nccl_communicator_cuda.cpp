@@ -1,7 +1,6 @@
 #include "lockstep/dist/nccl_communicator.h"
 
 #include <thread>
-#include <utility>
 
 #include "lockstep/core/check.h"
 #include "lockstep/core/device_guard.h"
@@ -18,7 +17,7 @@ NcclCommunicator::NcclCommunicator(const ncclUniqueId& id, int rank, int size, D
       settle(ncclCommInitRankConfig(&communicator_, size, id, rank, &config));
   if (result == ncclSuccess) return;
   const std::string text = text_of(result);
-  abort();
+  end_now();
   if (result == ncclInProgress)
     throw TimeoutError(
         fmt::format("nccl: after {:g} s rank {} still waits for the other {} ranks to make a "
@@ -33,7 +32,7 @@ NcclCommunicator::~NcclCommunicator() {
   if (settle(ncclCommFinalize(communicator_)) == ncclSuccess)
     ncclCommDestroy(communicator_);
   else
-    abort();
+    end_now();
 }
 
 // Of a communicator that does not block, until NCCL is through or the deadline.
@@ -68,8 +67,8 @@ std::string NcclCommunicator::asynchronous_error() {
   return result == ncclSuccess || result == ncclInProgress ? "" : text_of(result);
 }
 
-void NcclCommunicator::abort() noexcept {
-  if (!std::exchange(aborted_, true) && communicator_) ncclCommAbort(communicator_);
+void NcclCommunicator::end_now() noexcept {
+  if (!aborted_.exchange(true) && communicator_) ncclCommAbort(communicator_);
 }
 
 ncclDataType_t nccl_type(DType dtype) {

@@ -168,7 +168,7 @@ class NcclGroup final : public ProcessGroup {
     try {
       fail(CommError(fmt::format("process group: aborted by rank {}: {}", rank(), reason)));
     } catch (...) {
-      communicator_.abort();
+      communicator_.end_now();
     }
   }
 
@@ -232,7 +232,7 @@ class NcclGroup final : public ProcessGroup {
   template <class E>
   void fail(const E& error) {
     failure_->set(std::make_exception_ptr(error));
-    communicator_.abort();
+    communicator_.end_now();
   }
 
   // Nobody on the host waits for a work: this thread sees to it that none takes for ever.
