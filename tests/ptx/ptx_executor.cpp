@@ -48,10 +48,16 @@ class MirroredMemory {
     return bytes;
   }
 
+  // What the kernel changed, and what nobody has written yet: work of other streams may have
+  // changed the rest of an allocation meanwhile.
   void copy_back() {
     for (auto& [begin, copy] : copies_) {
-      sim_.read(copy.memory.begin, copy.address, copy.memory.bytes);
-      std::memset(copy.memory.written, 1, copy.memory.bytes);
+      std::vector<std::byte> after(copy.memory.bytes);
+      sim_.read(after.data(), copy.address, after.size());
+      for (std::size_t i = 0; i < after.size(); ++i)
+        if (after[i] != copy.before[i] || copy.memory.written[i] == 0)
+          copy.memory.begin[i] = after[i];
+      std::memset(copy.memory.written, 1, after.size());
     }
   }
 
@@ -59,12 +65,14 @@ class MirroredMemory {
   struct Copy {
     vgpu::DeviceMemory memory;
     std::uint64_t address = 0;
+    std::vector<std::byte> before;  // as ptxrun has it
   };
 
   std::uint64_t copy_of(const vgpu::DeviceMemory& memory) {
     const auto [at, is_new] = copies_.try_emplace(memory.begin);
     if (!is_new) return at->second.address;
-    at->second = {memory, sim_.alloc(memory.bytes, "allocation")};
+    at->second = {memory, sim_.alloc(memory.bytes, "allocation"),
+                  std::vector<std::byte>(memory.bytes)};
     // Bytes that nobody has written stay so.
     for (std::size_t i = 0; i < memory.bytes;) {
       std::size_t end = i;
@@ -72,6 +80,7 @@ class MirroredMemory {
       if (memory.written[i] != 0) sim_.write(at->second.address + i, memory.begin + i, end - i);
       i = end;
     }
+    sim_.read(at->second.before.data(), at->second.address, memory.bytes);
     return at->second.address;
   }
 
