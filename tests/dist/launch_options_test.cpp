@@ -76,6 +76,7 @@ TEST(Validate, NamesTheFlag) {
   };
   names("program", [](LaunchOptions& o) { o.command.clear(); });
   names("--nproc-per-node", [](LaunchOptions& o) { o.nproc_per_node = 0; });
+  names("--nproc-per-node", [](LaunchOptions& o) { o.nproc_per_node = 513; });
   names("--nnodes", [](LaunchOptions& o) { o.nnodes = 0; });
   names("--node-rank", [](LaunchOptions& o) { o.node_rank = 1; });
   names("--master-port", [](LaunchOptions& o) { o.master_port = 65536; });

@@ -44,6 +44,10 @@ int resolve_nproc(const std::string& text, int allowed) {
 void validate(const LaunchOptions& o) {
   LOCKSTEP_CHECK(!o.command.empty(), "no program to run was given");
   LOCKSTEP_CHECK(o.nproc_per_node >= 1, "--nproc-per-node {}: wants 1 or more", o.nproc_per_node);
+  // All are started before signals are looked at; a slip of the finger must not fill the machine.
+  constexpr int kMostProcesses = 512;
+  LOCKSTEP_CHECK(o.nproc_per_node <= kMostProcesses, "--nproc-per-node {}: wants {} at most",
+                 o.nproc_per_node, kMostProcesses);
   LOCKSTEP_CHECK(o.nnodes >= 1, "--nnodes {}: wants 1 or more", o.nnodes);
   LOCKSTEP_CHECK(o.node_rank >= 0 && o.node_rank < o.nnodes,
                  "--node-rank {} is outside --nnodes {}", o.node_rank, o.nnodes);
