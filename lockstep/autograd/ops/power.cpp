@@ -10,17 +10,19 @@ namespace lockstep {
 namespace {
 
 Tensor base_gradient(const Tensor& dy, const Tensor& x, const kernels::Operand& y) {
-  const Tensor slope = kernels::mul(kernels::pow(x, kernels::sub(y, ones({}, {dy.dtype(), dy.device()}))), y);
+  const Tensor slope =
+      kernels::mul(kernels::pow(x, kernels::sub(y, ones({}, {dy.dtype(), dy.device()}))), y);
   // 0 * x^-1 is NaN at x = 0, but the slope of a constant is 0.
-  return kernels::mul(dy, kernels::where(kernels::eq(y, zeros({}, {dy.dtype(), dy.device()})), 0.0, slope));
+  return kernels::mul(
+      dy, kernels::where(kernels::eq(y, zeros({}, {dy.dtype(), dy.device()})), 0.0, slope));
 }
 
 Tensor exponent_gradient(const Tensor& dy, const kernels::Operand& x, const Tensor& y,
                          const Tensor& result) {
-  const Tensor log_x =
-      kernels::log(x.is_tensor() ? x.tensor() : full({}, x.scalar().real(), {dy.dtype(), dy.device()}));
-  const Tensor flat =
-      kernels::logical_and(kernels::eq(x, zeros({}, {dy.dtype(), dy.device()})), kernels::ge(y, 0.0));
+  const Tensor log_x = kernels::log(
+      x.is_tensor() ? x.tensor() : full({}, x.scalar().real(), {dy.dtype(), dy.device()}));
+  const Tensor flat = kernels::logical_and(kernels::eq(x, zeros({}, {dy.dtype(), dy.device()})),
+                                           kernels::ge(y, 0.0));
   return kernels::mul(dy, kernels::where(flat, 0.0, kernels::mul(result, log_x)));
 }
 
