@@ -202,7 +202,7 @@ class NcclGroup final : public ProcessGroup {
   std::shared_ptr<Work> launch(const Collective& c, const Operation& operation) {
     check_collective(c, rank(), size());
     const std::string description = describe(c);
-    const Device device = c.output.data ? c.output.device : c.input.device;
+    const Device device = c.kind == CollectiveKind::kSend ? c.input.device : c.output.device;
     LOCKSTEP_CHECK(device == device_, "{}: this rank's group is on {} but got memory of {}",
                    description, device_.str(), device.str());
     failure_->rethrow();

@@ -157,11 +157,11 @@ void visit(const BatchNormGradient& g, const ChannelRows& x, const Tensor& out, 
   visit_device_floating(x.x.dtype(), "batch_norm", [&]<class T>() {
     constexpr int kN = kVectorElements<T>;
     if (!g.taps.defined())
-      has_channel_vectors<T>(x.c, x.x, out, g.dy) ? f.template operator()<kN, T>(plain<T>(g, x))
-                                                  : f.template operator()<1, T>(plain<T>(g, x));
+      has_vector_rows<T>(x.c, x.x, out, g.dy) ? f.template operator()<kN, T>(plain<T>(g, x))
+                                              : f.template operator()<1, T>(plain<T>(g, x));
     else
-      has_channel_vectors<T>(x.c, x.x, out, g.taps) ? f.template operator()<kN, T>(pooled<T>(g, x))
-                                                    : f.template operator()<1, T>(pooled<T>(g, x));
+      has_vector_rows<T>(x.c, x.x, out, g.taps) ? f.template operator()<kN, T>(pooled<T>(g, x))
+                                                : f.template operator()<1, T>(pooled<T>(g, x));
   });
 }
 

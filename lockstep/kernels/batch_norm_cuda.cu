@@ -124,7 +124,7 @@ __global__ void update_running_kernel(T* running, const C* value, std::uint64_t 
 template <class F, class... Tensors>
 void visit_channels(DType dtype, std::int64_t c, F&& f, const Tensors&... tensors) {
   visit_device_floating(dtype, "batch_norm", [&]<class T>() {
-    if (has_channel_vectors<T>(c, tensors...))
+    if (has_vector_rows<T>(c, tensors...))
       f.template operator()<kVectorElements<T>, T>();
     else
       f.template operator()<1, T>();

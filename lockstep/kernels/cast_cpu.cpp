@@ -4,6 +4,7 @@
 
 #include "lockstep/core/check.h"
 #include "lockstep/core/config.h"
+#include "lockstep/core/tensor_transfer.h"
 #include "lockstep/core/threads.h"
 #include "lockstep/kernels/cast_cuda.h"
 #include "lockstep/kernels/convert.h"
@@ -66,7 +67,10 @@ void fill(const Tensor& x, Scalar value) {
   const bool integer = value.is_integer() && !is_floating(x.dtype());
   Tensor one =
       integer ? tensor<std::int64_t>({value.integer()}, {}) : full({}, value.real(), {kF64});
-  convert_elements(x, cast(one, x.dtype()).to(x.device()));
+  one = cast(one, x.dtype());
+  // The element goes with the launch: nothing waits, and the fill can be captured.
+  if (x.device().is_cuda()) return detail::fill_on_device(x, one.data());
+  convert_elements(x, one);
 }
 
 }  // namespace lockstep::kernels

@@ -41,11 +41,8 @@ void convert_packed(const Tensor& dst, const Tensor& src) {
 }
 
 bool is_packed(const Tensor& dst, const Tensor& src) {
-  const auto aligned = [](const Tensor& x) {
-    return reinterpret_cast<std::uintptr_t>(x.data()) % 16 == 0;
-  };
   return dst.shape() == src.shape() && dst.strides() == src.strides() && dst.is_dense() &&
-         aligned(dst) && aligned(src);
+         is_vector_aligned(dst.data()) && is_vector_aligned(src.data());
 }
 
 }  // namespace

@@ -68,11 +68,4 @@ __device__ __forceinline__ void add_over_rows(C (&sum)[kN], unsigned lanes,
   }
 }
 
-// Whether vectors of kN channels are aligned in each of them, given C channels.
-template <class T, class... Tensors>
-bool has_channel_vectors(std::int64_t channels, const Tensors&... tensors) {
-  return channels % kVectorElements<T> == 0 &&
-         ((reinterpret_cast<std::uintptr_t>(tensors.data()) | ...) % 16 == 0);
-}
-
 }  // namespace lockstep::kernels::cuda

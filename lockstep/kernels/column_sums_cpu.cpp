@@ -5,8 +5,9 @@
 #include "lockstep/core/dispatch.h"
 #include "lockstep/core/threads.h"
 #include "lockstep/kernels/column_sums.h"
-#include "lockstep/kernels/column_sums_cuda.h"
 #include "lockstep/kernels/device_check.h"
+#include "lockstep/kernels/promote.h"
+#include "lockstep/kernels/reduction_cuda.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -41,9 +42,9 @@ void column_sums(const Tensor& x, std::int64_t rows, const Tensor& sum) {
   sum.bump_version();
   if constexpr (kHasCuda)
     if (common_device("column_sums", {&x, &sum}).is_cuda()) {
-      if (c > 0 && rows > 0) return cuda::column_sums(x, rows, sum);
-      zero_(sum);
-      return;
+      if (c == 0 || rows == 0) return zero_(sum);
+      return cuda::reduce_into(x.as_strided({rows, c}, {c, 1}, x.offset()), 1u,
+                               compute_dtype(x.dtype()), ReductionOp::kSum, sum.view({1, c}), 1);
     }
   visit_floating(sum.dtype(), "column_sums", [&]<class T>() {
     const std::int64_t blocks = (c + kColumns - 1) / kColumns;

@@ -1,12 +1,17 @@
 // Convolutions as products of matrices that are never formed (implicit GEMM): the tiles read images
 // where they lie. A group is a batch.
+//
+//   forward        y[(n,p,q), k]     = sum over (r,s,c) of windows of x times w[k, (r,s,c)]
+//   data gradient  dx[(n,h,w), c]    = sum over (r,s,k) of windows of dy times w[(r,s,k), c]
+//   weights        dw[k, (r,s,c)]    = sum over (n,p,q) of dy[(n,p,q), k] times windows of x
 #include "lockstep/kernels/conv2d_cuda.h"
 
 #include <string>
 
 #include "lockstep/core/device_guard.h"
 #include "lockstep/core/error.h"
-#include "lockstep/kernels/conv2d_operand.cuh"
+#include "lockstep/kernels/conv2d_gradient_operands.cuh"
+#include "lockstep/kernels/conv2d_windows.cuh"
 #include "lockstep/kernels/gemm_operand.cuh"
 #include "lockstep/kernels/gemm_split.cuh"
 

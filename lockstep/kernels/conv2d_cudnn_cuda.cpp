@@ -11,6 +11,7 @@
 #include "lockstep/core/check.h"
 #include "lockstep/core/current_stream.h"
 #include "lockstep/core/device_guard.h"
+#include "lockstep/kernels/library_handle.h"
 
 namespace lockstep::kernels::cuda {
 namespace {
@@ -30,14 +31,6 @@ cudnnHandle_t handle_of(Device device) {
   return handle;
 }
 
-template <auto destroy, class Handle>
-struct Destroyer {
-  using pointer = Handle;
-  void operator()(Handle handle) const { destroy(handle); }
-};
-template <auto destroy, class Handle>
-using Owned = std::unique_ptr<Handle, Destroyer<destroy, Handle>>;
-
 cudnnDataType_t type_of(DType dtype) {
   switch (dtype) {
     case DType::kF64:
@@ -55,9 +48,9 @@ int to_int(std::int64_t n) { return static_cast<int>(n); }
 
 // The four descriptors of a convolution; `ok` where cuDNN takes them.
 struct Descriptors {
-  Owned<cudnnDestroyTensorDescriptor, cudnnTensorDescriptor_t> x, y;
-  Owned<cudnnDestroyFilterDescriptor, cudnnFilterDescriptor_t> w;
-  Owned<cudnnDestroyConvolutionDescriptor, cudnnConvolutionDescriptor_t> convolution;
+  LibraryHandle<cudnnDestroyTensorDescriptor, cudnnTensorDescriptor_t> x, y;
+  LibraryHandle<cudnnDestroyFilterDescriptor, cudnnFilterDescriptor_t> w;
+  LibraryHandle<cudnnDestroyConvolutionDescriptor, cudnnConvolutionDescriptor_t> convolution;
   bool ok = false;
 
   Descriptors(const ConvPlan& p, DType dtype) {

@@ -43,17 +43,25 @@ constexpr const char* kFaultText =
     "cross_entropy: target {} in row {} is not one of the {} classes (0 to {}) and not "
     "ignore_index {}";
 
-// The row's loss, from its maximum, its sum of exp(x - max) and, with smoothing, sum of
-// w_c (x_c - max).
-template <class C>
-__device__ __forceinline__ C row_loss(const Classes<C>& classes, std::int64_t label, C shifted,
-                                      C sum, C smooth_sum, C weights) {
-  const C log_sum = log_of(sum);
-  C loss = (C(1) - classes.smoothing) * classes.weight_of(static_cast<std::uint64_t>(label)) *
-           (log_sum - shifted);
-  if (classes.smoothing > C(0))
-    loss += classes.smoothing / static_cast<C>(classes.classes) * (weights * log_sum - smooth_sum);
-  return loss;
+// What one thread writes of a row, from its maximum, its sum of exp(x - max) and, with smoothing,
+// the sums of w_c (x_c - max) and of w_c.
+template <class T, class R, class C>
+__device__ __forceinline__ void finish_row(const Classes<C>& classes, std::uint64_t row, const T* x,
+                                           C max, C sum, C smooth_sum, C weights, C* stats,
+                                           R* losses) {
+  stats[2 * row] = max;
+  stats[2 * row + 1] = sum;
+  C loss = 0;
+  const std::int64_t label = classes.label(row, true);
+  if (label >= 0) {
+    const C log_sum = log_of(sum);
+    loss = (C(1) - classes.smoothing) * classes.weight_of(static_cast<std::uint64_t>(label)) *
+           (log_sum - (convert_element<C>(x[label]) - max));
+    if (classes.smoothing > C(0))
+      loss +=
+          classes.smoothing / static_cast<C>(classes.classes) * (weights * log_sum - smooth_sum);
+  }
+  losses[row] = convert_element<R>(loss);
 }
 
 template <class T, class R, int kN, int kVectors>
@@ -93,14 +101,8 @@ __global__ void __launch_bounds__(RowShare::kThreads)
     smooth_sum = group_reduce(smooth_sum, lanes, SumOf());
     weights = group_reduce(weights, lanes, SumOf());
   }
-  if (!inside || lane != 0) return;
-  stats[2 * row] = max;
-  stats[2 * row + 1] = sum;
-  const std::int64_t label = classes.label(row, true);
-  losses[row] =
-      convert_element<R>(label < 0 ? C(0)
-                                   : row_loss(classes, label, convert_element<C>(x[label]) - max,
-                                              sum, smooth_sum, weights));
+  if (inside && lane == 0)
+    finish_row(classes, row, x, max, sum, smooth_sum, weights, stats, losses);
 }
 
 template <class T, class R, int kN>
@@ -126,14 +128,7 @@ __global__ void __launch_bounds__(lockstep::cuda::kBlockThreads)
   sum = block_reduce(sum, C(0), scratch, SumOf());
   smooth_sum = block_reduce(smooth_sum, C(0), scratch, SumOf());
   weights = block_reduce(weights, C(0), scratch, SumOf());
-  if (threadIdx.x != 0) return;
-  stats[2 * row] = max;
-  stats[2 * row + 1] = sum;
-  const std::int64_t label = classes.label(row, true);
-  losses[row] =
-      convert_element<R>(label < 0 ? C(0)
-                                   : row_loss(classes, label, convert_element<C>(x[label]) - max,
-                                              sum, smooth_sum, weights));
+  if (threadIdx.x == 0) finish_row(classes, row, x, max, sum, smooth_sum, weights, stats, losses);
 }
 
 // One block: loss (a sum or mean), and the total weight of the rows that count. In f64, in one
@@ -217,12 +212,6 @@ Classes<C> classes_of(const DeviceTargets& t, const ClassLossOptions& options) {
           kFaultText};
 }
 
-template <class T>
-bool has_row_vectors(const Tensor& x) {
-  return x.size(1) % kVectorElements<T> == 0 &&
-         reinterpret_cast<std::uintptr_t>(x.data()) % 16 == 0;
-}
-
 template <class T, class R>
 void rows_forward(const Tensor& x, const Classes<Compute<T>>& classes, const Tensor& stats,
                   R* losses) {
@@ -231,7 +220,7 @@ void rows_forward(const Tensor& x, const Classes<Compute<T>>& classes, const Ten
   const auto with = [&]<int kN>() {
     const RowShare share(x.size(1), kN, sizeof(C));
     if (share.fits)
-      return visit_row_share<kN>(share, [&]<int kVectors>() {
+      return visit_row_share<kN, C>(share, [&]<int kVectors>() {
         lockstep::cuda::launch("cross_entropy", stream, share.grid(x.size(0)), RowShare::kThreads,
                                0, cross_entropy_warp_kernel<T, R, kN, kVectors>, elements<T>(x),
                                classes, elements<C>(stats), losses, share.lanes);
@@ -240,8 +229,8 @@ void rows_forward(const Tensor& x, const Classes<Compute<T>>& classes, const Ten
                            lockstep::cuda::kBlockThreads, 0, cross_entropy_block_kernel<T, R, kN>,
                            elements<T>(x), classes, elements<C>(stats), losses);
   };
-  has_row_vectors<T>(x) ? with.template operator()<kVectorElements<T>>()
-                        : with.template operator()<1>();
+  has_vector_rows<T>(x.size(1), x) ? with.template operator()<kVectorElements<T>>()
+                                   : with.template operator()<1>();
 }
 
 }  // namespace
@@ -299,8 +288,8 @@ Tensor cross_entropy_backward(const Tensor& dloss, const DeviceTargets& t, const
           classes_of<C>(t, options), elements<C>(row_stats), options.reduction == Reduction::kMean,
           weights.defined() ? elements<const C>(weights) : nullptr);
     };
-    has_row_vectors<T>(x) ? launch.template operator()<kVectorElements<T>>()
-                          : launch.template operator()<1>();
+    has_vector_rows<T>(x.size(1), x) ? launch.template operator()<kVectorElements<T>>()
+                                     : launch.template operator()<1>();
   });
   return dx;
 }

@@ -6,6 +6,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/tensor_handle.h"
 #include "lockstep/kernels/convert_element.h"
+#include "lockstep/kernels/vector_access.h"
 
 namespace lockstep::kernels::cuda {
 
@@ -21,13 +22,13 @@ struct ComputeOf<double> {
 template <class T>
 using Compute = typename ComputeOf<T>::Type;
 
-// N elements that are loaded and stored at once; 16 bytes is the most that one instruction moves.
+// N elements that are loaded and stored at once: up to kVectorBytes.
 template <class T, int N>
 struct alignas(sizeof(T) * N) AlignedVector {
   T value[N];
 };
 template <class T>
-inline constexpr int kVectorElements = 16 / static_cast<int>(sizeof(T));
+inline constexpr int kVectorElements = static_cast<int>(kVectorBytes / sizeof(T));
 
 template <int N, class T>
 __device__ __forceinline__ AlignedVector<T, N> load_vector(const T* from) {

@@ -1,8 +1,6 @@
 // How products of matrices are computed on CUDA devices, for study and comparison.
 #pragma once
 
-#include <string_view>
-
 namespace lockstep::kernels {
 
 enum class GemmAlgorithm {
@@ -14,8 +12,5 @@ enum class GemmAlgorithm {
 // Of the whole process, kAuto in the beginning. Thread-safe.
 void set_gemm_algorithm(GemmAlgorithm algorithm);
 GemmAlgorithm gemm_algorithm();
-
-// From "auto", "library" or "tiled"; throws Error naming these for anything else.
-GemmAlgorithm gemm_algorithm_from_name(std::string_view name);
 
 }  // namespace lockstep::kernels

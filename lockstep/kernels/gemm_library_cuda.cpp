@@ -11,6 +11,7 @@
 #include "lockstep/core/current_stream.h"
 #include "lockstep/core/device_guard.h"
 #include "lockstep/kernels/gemm_cuda.h"
+#include "lockstep/kernels/library_handle.h"
 
 namespace lockstep::kernels::cuda {
 namespace {
@@ -20,17 +21,9 @@ void check(cublasStatus_t status, const char* call) {
                  cublasLtGetStatusName(status));
 }
 
-template <auto destroy, class Handle>
-struct Destroyer {
-  using pointer = Handle;
-  void operator()(Handle handle) const { destroy(handle); }
-};
-template <auto destroy, class Handle>
-using Owned = std::unique_ptr<Handle, Destroyer<destroy, Handle>>;
-
-using Layout = Owned<cublasLtMatrixLayoutDestroy, cublasLtMatrixLayout_t>;
-using Product = Owned<cublasLtMatmulDescDestroy, cublasLtMatmulDesc_t>;
-using Preference = Owned<cublasLtMatmulPreferenceDestroy, cublasLtMatmulPreference_t>;
+using Layout = LibraryHandle<cublasLtMatrixLayoutDestroy, cublasLtMatrixLayout_t>;
+using Product = LibraryHandle<cublasLtMatmulDescDestroy, cublasLtMatmulDesc_t>;
+using Preference = LibraryHandle<cublasLtMatmulPreferenceDestroy, cublasLtMatmulPreference_t>;
 
 // A matrix as BLAS takes it: columns (or, transposed, rows) of ours with a leading dimension.
 struct BlasMatrix {

@@ -8,6 +8,7 @@
 #include "lockstep/core/current_stream.h"
 #include "lockstep/core/tensor.h"
 #include "lockstep/kernels/gemm_tile.cuh"
+#include "lockstep/kernels/matrix_out.cuh"
 
 namespace lockstep::kernels::cuda {
 

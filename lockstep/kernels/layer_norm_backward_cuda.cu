@@ -214,7 +214,7 @@ struct Backward {
     const Tensor sums = room_for_sums<C>(grid);
     const std::size_t shared =
         share.lanes > 32 || !wants_sums() ? 0 : static_cast<std::size_t>(length) * sizeof(C);
-    visit_row_share<kN>(share, [&]<int kVectors>() {
+    visit_row_share<kN, C>(share, [&]<int kVectors>() {
       lockstep::cuda::launch("layer_norm_backward", stream, grid, threads, shared,
                              layer_norm_backward_kernel<T, W, kN, kVectors>, elements<T>(dy),
                              elements<T>(x), pointer<W>(weight), elements<C>(mean),

@@ -10,7 +10,7 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 template <class T, class W, int kN, int kVectors>
-__global__ void __launch_bounds__(kLayerNormThreads)
+__global__ void __launch_bounds__(kLayerNormThreads, 1)
     layer_norm_kernel(const T* x, const W* weight, const W* bias, T* y, Compute<T>* mean,
                       Compute<T>* rstd, std::uint64_t rows, unsigned length, unsigned lanes,
                       Compute<T> eps) {
@@ -117,7 +117,7 @@ void layer_norm_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, 
                                         static_cast<std::uint64_t>(length), keeps, eps);
         }
         const unsigned threads = layer_norm_threads(share);
-        visit_row_share<kN>(share, [&]<int kVectors>() {
+        visit_row_share<kN, C>(share, [&]<int kVectors>() {
           lockstep::cuda::launch(
               "layer_norm", stream, lockstep::cuda::grid_for(rows, threads / share.lanes), threads,
               0, layer_norm_kernel<T, W, kN, kVectors>, elements<T>(x), w, b, elements<T>(y),

@@ -2,6 +2,8 @@
 // code.
 #pragma once
 
+#include <algorithm>
+
 #include "lockstep/kernels/cast.h"
 #include "lockstep/kernels/row_parts.cuh"
 
@@ -17,7 +19,7 @@ inline RowShare layer_norm_share(std::int64_t length, int kN, std::size_t elemen
   while (static_cast<std::int64_t>(share.lanes) * share.vectors * kN < length &&
          share.vectors <= 32)
     share.vectors *= 2;
-  share.fits = static_cast<std::size_t>(share.vectors * kN) * element_bytes <= 128;
+  share.fits = static_cast<std::size_t>(share.vectors * kN) * element_bytes <= RowShare::kMostBytes;
   return share;
 }
 inline unsigned layer_norm_threads(const RowShare& share) {
@@ -66,13 +68,12 @@ struct LayerNormParameters {
   }
 };
 
-// Whether 16-byte access to rows of `length` elements of T is right for all (undefined ones too).
+// As has_vector_rows(), undefined tensors among them.
 template <class T>
-bool has_vector_rows(std::int64_t length, std::initializer_list<const Tensor*> tensors) {
-  bool aligned = length % kVectorElements<T> == 0;
-  for (const Tensor* t : tensors)
-    aligned = aligned && (!t->defined() || reinterpret_cast<std::uintptr_t>(t->data()) % 16 == 0);
-  return aligned;
+bool all_have_vector_rows(std::int64_t length, std::initializer_list<const Tensor*> tensors) {
+  return has_vector_rows<T>(length) && std::ranges::all_of(tensors, [](const Tensor* t) {
+           return !t->defined() || is_vector_aligned(t->data());
+         });
 }
 
 // Calls f.template operator()<T, W, kN>() for x's dtype, the parameters' and the vectors' length.
@@ -81,8 +82,8 @@ void visit_layer_norm(DType dtype, bool wide, std::int64_t length,
                       std::initializer_list<const Tensor*> tensors, F&& f) {
   visit_device_floating(dtype, "layer_norm", [&]<class T>() {
     const auto with_parameters = [&]<class W>() {
-      has_vector_rows<T>(length, tensors) ? f.template operator()<T, W, kVectorElements<T>>()
-                                          : f.template operator()<T, W, 1>();
+      all_have_vector_rows<T>(length, tensors) ? f.template operator()<T, W, kVectorElements<T>>()
+                                               : f.template operator()<T, W, 1>();
     };
     wide ? with_parameters.template operator()<Compute<T>>()
          : with_parameters.template operator()<T>();

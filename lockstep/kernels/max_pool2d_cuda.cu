@@ -166,9 +166,9 @@ unsigned blocks_for(std::int64_t elements, int kN) {
 template <class T>
 bool has_vectors(const Tensor& x, const Tensor& y, const Tensor& taps) {
   const bool plain = y.size(1) == 1 || y.strides()[1] != 1;
-  return has_channel_vectors<T>(x.size(1), x, taps) &&
+  return has_vector_rows<T>(x.size(1), x, taps) &&
          (plain ||
-          (has_channel_vectors<T>(x.size(1), y) && y.strides()[3] % kVectorElements<T> == 0 &&
+          (has_vector_rows<T>(x.size(1), y) && y.strides()[3] % kVectorElements<T> == 0 &&
            y.strides()[2] % kVectorElements<T> == 0 && y.strides()[0] % kVectorElements<T> == 0));
 }
 
@@ -213,8 +213,8 @@ void max_pool2d_backward(const Tensor& dy, const Tensor& taps, const Pool2dOptio
                              max_pool_backward_kernel<kN, T>, elements<T>(dy),
                              elements<std::uint8_t>(taps), elements<T>(dx), s);
     };
-    has_channel_vectors<T>(dx.size(1), dx, taps) ? launch.template operator()<kVectorElements<T>>()
-                                                 : launch.template operator()<1>();
+    has_vector_rows<T>(dx.size(1), dx, taps) ? launch.template operator()<kVectorElements<T>>()
+                                             : launch.template operator()<1>();
   });
 }
 

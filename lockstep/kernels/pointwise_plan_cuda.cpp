@@ -5,6 +5,7 @@
 #include "lockstep/kernels/device_check.h"
 #include "lockstep/kernels/loop_plan.h"
 #include "lockstep/kernels/pointwise_cuda.h"
+#include "lockstep/kernels/vector_access.h"
 
 namespace lockstep::kernels::cuda {
 namespace {
@@ -14,10 +15,8 @@ bool same_elements(const Tensor& a, const Tensor& b) {
          a.dtype() == b.dtype();
 }
 
-bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
-
 bool has_vector_rows(const PointwiseJob& job) {
-  const auto per_vector = static_cast<std::int64_t>(16 / dtype_size(job.dtype[0]));
+  const auto per_vector = static_cast<std::int64_t>(kVectorBytes / dtype_size(job.dtype[0]));
   if (job.n >= std::int64_t{1} << 31 || job.size[0] % per_vector != 0) return false;
   for (int k = 0; k <= job.inputs; ++k) {
     const void* data = k == 0 ? job.out : job.in[k - 1];
@@ -26,7 +25,7 @@ bool has_vector_rows(const PointwiseJob& job) {
     if (job.dtype[k] != job.dtype[0] || (k == 0 ? along != 1 : along != 0 && along != 1))
       return false;
     if (along == 0) continue;
-    if (!is_aligned(data)) return false;
+    if (!is_vector_aligned(data)) return false;
     for (int axis = 1; axis < job.rank; ++axis)
       if (job.stride[axis][k] % per_vector != 0) return false;
   }
@@ -49,7 +48,7 @@ PointwiseJob plan_pointwise(const char* name, const Tensor& out, DType compute,
   job.out = out.data();
   job.dtype[0] = out.dtype();
   job.compute = compute;
-  job.packed = out.is_dense() && is_aligned(job.out);
+  job.packed = out.is_dense() && is_vector_aligned(job.out);
   PlanOperand operands[kMaxOperands] = {{&out.shape(), &out.strides()}};
   const Shape number_shape;
   DType shared = compute;
@@ -75,7 +74,7 @@ PointwiseJob plan_pointwise(const char* name, const Tensor& out, DType compute,
     if (first) shared = t->dtype();
     first = false;
     job.packed = job.packed && t->dtype() == shared && t->shape() == out.shape() &&
-                 t->strides() == out.strides() && is_aligned(job.in[k]);
+                 t->strides() == out.strides() && is_vector_aligned(job.in[k]);
   }
   job.packed = job.packed && (out.dtype() == shared || out.dtype() == kBool);
   out.bump_version();

@@ -7,6 +7,7 @@
 #include "lockstep/core/device_guard.h"
 #include "lockstep/kernels/loop_plan.h"
 #include "lockstep/kernels/reduction_cuda.h"
+#include "lockstep/kernels/vector_access.h"
 
 namespace lockstep::kernels::cuda {
 namespace {
@@ -38,8 +39,8 @@ bool multiples(const std::int64_t* strides, int begin, int rank, std::int64_t n)
 
 // Chooses the kernel and how its threads share the work.
 void share_work(ReductionJob* job, bool own_dtype) {
-  const auto per_vector = static_cast<std::int64_t>(16 / dtype_size(job->in_dtype));
-  const bool aligned = reinterpret_cast<std::uintptr_t>(job->in) % 16 == 0;
+  const auto per_vector = static_cast<std::int64_t>(kVectorBytes / dtype_size(job->in_dtype));
+  const bool aligned = is_vector_aligned(job->in);
   const bool even_rows = aligned && multiples(job->kept_in, 1, job->kept_rank, per_vector) &&
                          multiples(job->reduced_stride, 1, job->reduced_rank, per_vector);
   job->columns = job->kept_in[0] == 1 && job->kept_size[0] >= 4 && job->count > 1 &&

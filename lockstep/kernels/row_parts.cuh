@@ -2,6 +2,8 @@
 // that keep a row on the chip between two passes over it. Internal: device code.
 #pragma once
 
+#include <utility>
+
 #include "lockstep/kernels/block_reduce.cuh"
 #include "lockstep/kernels/device_element.cuh"
 
@@ -64,16 +66,17 @@ __device__ __forceinline__ void for_row(const T* row, std::uint64_t length, F&& 
 // How a launch shares rows among warps: `lanes` to a row, `vectors` of them to a lane.
 struct RowShare {
   static constexpr unsigned kThreads = 128;
+  static constexpr std::size_t kMostBytes = 128;  // of a lane
   unsigned lanes = 32;
   int vectors = 1;
-  bool fits = false;  // in 32 registers of a lane
+  bool fits = false;
 
   // Of elements that are kept in `element_bytes`.
   RowShare(std::int64_t length, int kN, std::size_t element_bytes) {
     const std::int64_t parts = (length + kN - 1) / kN;
     while (lanes > 1 && static_cast<std::int64_t>(lanes / 2) >= parts) lanes /= 2;
     while (static_cast<std::int64_t>(lanes) * vectors < parts && vectors <= 32) vectors *= 2;
-    fits = static_cast<std::size_t>(vectors * kN) * element_bytes <= 128;
+    fits = static_cast<std::size_t>(vectors * kN) * element_bytes <= kMostBytes;
   }
 
   unsigned grid(std::int64_t rows) const {
@@ -81,19 +84,13 @@ struct RowShare {
   }
 };
 
-// Calls f.template operator()<kVectors>() for the share's number of vectors, with kN elements each.
-template <int kN, class F>
+// Calls f.template operator()<kVectors>() for the number of vectors of a share that fits, with kN
+// elements each, kept in C.
+template <int kN, class C, int kVectors = 1, class F>
 void visit_row_share(const RowShare& share, F&& f) {
-  if (share.vectors == 1) return f.template operator()<1>();
-  if constexpr (kN <= 16)
-    if (share.vectors == 2) return f.template operator()<2>();
-  if constexpr (kN <= 8)
-    if (share.vectors == 4) return f.template operator()<4>();
-  if constexpr (kN <= 4)
-    if (share.vectors == 8) return f.template operator()<8>();
-  if constexpr (kN <= 2)
-    if (share.vectors == 16) return f.template operator()<16>();
-  if constexpr (kN == 1) f.template operator()<32>();
+  if (share.vectors == kVectors) return f.template operator()<kVectors>();
+  if constexpr (2 * kVectors * kN * sizeof(C) <= RowShare::kMostBytes)
+    visit_row_share<kN, C, 2 * kVectors>(share, std::forward<F>(f));
 }
 
 }  // namespace lockstep::kernels::cuda

@@ -156,7 +156,7 @@ void forward(const Tensor& x, const Tensor& y) {
   const Rows rows(x);
   const RowShare share(rows.length, kN, sizeof(Compute<T>));
   if (share.fits)
-    return visit_row_share<kN>(share, [&]<int kVectors>() {
+    return visit_row_share<kN, Compute<T>>(share, [&]<int kVectors>() {
       lockstep::cuda::launch("softmax", rows.stream, share.grid(rows.rows), RowShare::kThreads, 0,
                              softmax_warp_kernel<T, kN, kVectors, kLog>, elements<T>(x),
                              elements<T>(y), static_cast<std::uint64_t>(rows.rows),
@@ -174,7 +174,7 @@ void backward(const Tensor& dy, const Tensor& y, const Tensor& dx) {
   const Rows rows(y);
   const RowShare share(rows.length, kN, sizeof(Compute<T>));
   if (share.fits)
-    return visit_row_share<kN>(share, [&]<int kVectors>() {
+    return visit_row_share<kN, Compute<T>>(share, [&]<int kVectors>() {
       lockstep::cuda::launch("softmax_backward", rows.stream, share.grid(rows.rows),
                              RowShare::kThreads, 0,
                              softmax_warp_backward_kernel<T, kN, kVectors, kLog>, elements<T>(dy),
@@ -189,22 +189,13 @@ void backward(const Tensor& dy, const Tensor& y, const Tensor& dx) {
                          room > 0);
 }
 
-// Whether every row of every tensor begins at a multiple of 16 bytes.
-template <class T, class... Tensors>
-bool has_aligned_rows(const Tensor& x, const Tensors&... others) {
-  return x.size(1) % kVectorElements<T> == 0 && ((reinterpret_cast<std::uintptr_t>(x.data()) | ... |
-                                                  reinterpret_cast<std::uintptr_t>(others.data())) %
-                                                     16 ==
-                                                 0);
-}
-
 }  // namespace
 
 void softmax_rows(const Tensor& x, const Tensor& y, bool log) {
   const DeviceGuard guard(x.device());
   visit_device_floating(x.dtype(), "softmax", [&]<class T>() {
     constexpr int kN = kVectorElements<T>;
-    if (has_aligned_rows<T>(x, y))
+    if (has_vector_rows<T>(x.size(1), x, y))
       log ? forward<T, kN, true>(x, y) : forward<T, kN, false>(x, y);
     else
       log ? forward<T, 1, true>(x, y) : forward<T, 1, false>(x, y);
@@ -215,7 +206,7 @@ void softmax_rows_backward(const Tensor& dy, const Tensor& y, const Tensor& dx, 
   const DeviceGuard guard(y.device());
   visit_device_floating(y.dtype(), "softmax backward", [&]<class T>() {
     constexpr int kN = kVectorElements<T>;
-    if (has_aligned_rows<T>(y, dy, dx))
+    if (has_vector_rows<T>(y.size(1), y, dy, dx))
       log ? backward<T, kN, true>(dy, y, dx) : backward<T, kN, false>(dy, y, dx);
     else
       log ? backward<T, 1, true>(dy, y, dx) : backward<T, 1, false>(dy, y, dx);

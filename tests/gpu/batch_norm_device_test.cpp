@@ -7,23 +7,13 @@
 #include "lockstep/kernels/batch_norm_pool.h"
 #include "lockstep/kernels/cast.h"
 #include "support/device.h"
+#include "support/device_tolerance.h"
 #include "support/expect_close.h"
 
 namespace lockstep::kernels {
 namespace {
 
-double tolerance(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-      return 1e-12;
-    case DType::kF32:
-      return 2e-5;
-    case DType::kF16:
-      return 3e-3;
-    default:
-      return 2e-2;
-  }
-}
+double tolerance(DType dtype) { return 1.5 * testing::device_tolerance(dtype); }
 
 Tensor wide(const Tensor& t) { return t.defined() ? cast(t, kF64) : t; }
 

@@ -6,6 +6,7 @@
 #include "lockstep/kernels/conv2d.h"
 #include "lockstep/kernels/image_layout.h"
 #include "support/device.h"
+#include "support/device_tolerance.h"
 #include "support/expect_close.h"
 #include "support/message.h"
 
@@ -45,18 +46,7 @@ std::vector<ConvCase> cases() {
   return all;
 }
 
-double tolerance(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-      return 1e-12;
-    case DType::kF32:
-      return 2e-5;
-    case DType::kF16:
-      return 2e-3;
-    default:
-      return 1.6e-2;
-  }
-}
+using testing::device_tolerance;
 
 class ConvOnDevice : public testing::DeviceTest {
  protected:
@@ -64,8 +54,8 @@ class ConvOnDevice : public testing::DeviceTest {
   void expect_close(const Tensor& got, const Tensor& exact, DType dtype, std::int64_t terms) const {
     EXPECT_EQ(got.device(), device());
     EXPECT_EQ(got.dtype(), dtype);
-    EXPECT_CLOSE(cast(to_host(got), kF64), exact, tolerance(dtype),
-                 tolerance(dtype) * std::sqrt(static_cast<double>(terms)));
+    EXPECT_CLOSE(cast(to_host(got), kF64), exact, device_tolerance(dtype),
+                 device_tolerance(dtype) * std::sqrt(static_cast<double>(terms)));
   }
   // By the library and by our own kernels.
   void expect_like_f64(const ConvCase& given, DType dtype) {

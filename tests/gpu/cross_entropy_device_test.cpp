@@ -6,6 +6,7 @@
 #include "lockstep/kernels/cast.h"
 #include "lockstep/kernels/cross_entropy.h"
 #include "support/device.h"
+#include "support/device_tolerance.h"
 #include "support/expect_close.h"
 #include "support/message.h"
 
@@ -47,16 +48,12 @@ class CrossEntropyOnDevice : public testing::DeviceTest {
   Generator generator_{9};
 };
 
-double tolerance(DType dtype) {
-  return dtype == kF64 ? 1e-12 : dtype == kF32 ? 1e-5 : dtype == kF16 ? 2e-3 : 1.6e-2;
-}
-
 TEST_P(CrossEntropyOnDevice, EveryDtypeAndNumberOfClasses) {
   for (const DType dtype : {kF32, kF64, kF16, kBF16})
     for (const std::int64_t classes : {1, 10, 16, 300, 1024, 3000}) {
       SCOPED_TRACE(fmt::format("{} {} classes", dtype_name(dtype), classes));
       expect_like_f64(random({7, classes}, dtype), labels({7}, classes, kI64, -100), {},
-                      tolerance(dtype));
+                      testing::device_tolerance(dtype));
     }
 }
 

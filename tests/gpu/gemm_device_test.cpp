@@ -9,24 +9,13 @@
 #include "lockstep/kernels/linear.h"
 #include "lockstep/kernels/matmul.h"
 #include "support/device.h"
+#include "support/device_tolerance.h"
 #include "support/expect_close.h"
-#include "support/message.h"
 
 namespace lockstep::kernels {
 namespace {
 
-double tolerance(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-      return 1e-12;
-    case DType::kF32:
-      return 2e-5;
-    case DType::kF16:
-      return 2e-3;
-    default:
-      return 1.6e-2;
-  }
-}
+using testing::device_tolerance;
 
 class GemmOnDevice : public testing::DeviceTest {
  protected:
@@ -44,8 +33,8 @@ class GemmOnDevice : public testing::DeviceTest {
   void expect_close(const Tensor& got, const Tensor& exact, DType dtype, double terms) const {
     EXPECT_EQ(got.dtype(), dtype);
     EXPECT_EQ(got.device(), device());
-    EXPECT_CLOSE(cast(to_host(got), kF64), exact, tolerance(dtype),
-                 tolerance(dtype) * std::sqrt(terms));
+    EXPECT_CLOSE(cast(to_host(got), kF64), exact, device_tolerance(dtype),
+                 device_tolerance(dtype) * std::sqrt(terms));
   }
 
   Generator generator_{11};
@@ -203,14 +192,6 @@ TEST_P(GemmOnDevice, TwoDevicesAreRefused) {
 }
 
 LOCKSTEP_ON_ALL_DEVICES(GemmOnDevice);
-
-TEST(GemmAlgorithmNames, AreRead) {
-  EXPECT_EQ(gemm_algorithm_from_name("tiled"), GemmAlgorithm::kTiled);
-  EXPECT_EQ(gemm_algorithm_from_name("library"), GemmAlgorithm::kLibrary);
-  EXPECT_EQ(gemm_algorithm_from_name("auto"), GemmAlgorithm::kAuto);
-  EXPECT_EQ(testing::message_of<Error>([] { gemm_algorithm_from_name("fast"); }),
-            "gemm: expected auto, library or tiled but got \"fast\"");
-}
 
 }  // namespace
 }  // namespace lockstep::kernels

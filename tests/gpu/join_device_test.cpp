@@ -4,6 +4,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/random.h"
+#include "lockstep/core/stream.h"
 #include "lockstep/kernels/cast.h"
 #include "lockstep/kernels/join.h"
 #include "support/device.h"
@@ -50,6 +51,16 @@ TEST_P(JoinOnDevice, CatAlongEveryAxis) {
       expect_cat({random(first, dtype), random(second, dtype), random(first, dtype)}, axis);
     }
   expect_cat({random({33}), random({1}), random({257})}, 0);
+}
+
+TEST_P(JoinOnDevice, NeitherWaitsForTheDevice) {
+  const Tensor x = to_device(random({3, 4}));
+  const std::uint64_t waits = host_synchronizations();
+  pad(x, {1, 1}, 2.5);
+  fill(x, 3);
+  cat(std::vector<Tensor>{x, x}, 0);
+  EXPECT_EQ(host_synchronizations(), waits);
+  EXPECT_SAME_BITS(to_host(x), full({3, 4}, 3));
 }
 
 TEST_P(JoinOnDevice, CatOfOtherTypes) {

@@ -233,6 +233,10 @@ TEST_F(TwoDevices, EveryCollective) {
       work->wait();
       expect(message, filled(4, 7));
     }
+    // No elements, no address; still the device's.
+    const Tensor none = empty({0}, {kF32, device});
+    group.all_reduce(span_of(none))->wait();
+    group.broadcast(span_of(none), 1)->wait();
     // The host's memory goes another way.
     std::int64_t number = rank + 1;
     group.all_reduce_sync(span_of(&number, 1));
